@@ -285,7 +285,7 @@ class Planner {
 
   // The contiguous piece that begins at `first` and ends before `end`; a single operation if
   // nothing can be merged. Values are not merged, so that each is stored whole.
-  Piece stretch(size_t first, size_t end) const {
+  Piece contiguous(size_t first, size_t end) const {
     const Operation& begin = at(first);
     Piece piece = single(first);
     if (is_value(begin.bytes)) return piece;
@@ -300,8 +300,8 @@ class Planner {
       const bool follows = next.local == before.local + before.bytes && next.kept == begin.kept;
       // An operation long enough to go alone is not copied just to be merged with its neighbour.
       if (!follows && std::max(piece.row_bytes, next.bytes) > most_packed_) break;
-      piece.is_local_stretch &= follows;
-      if (!piece.is_local_stretch && piece.row_bytes + next.bytes > most_packed_) break;
+      piece.is_local_contiguous &= follows;
+      if (!piece.is_local_contiguous && piece.row_bytes + next.bytes > most_packed_) break;
       piece.row_bytes += next.bytes;
       piece.calls += next.calls;
       ++piece.count;
@@ -323,7 +323,7 @@ class Planner {
     }
     uint32_t count = 1;
     uint32_t calls = begin.calls;
-    bool stretch = true;
+    bool is_local_contiguous = true;
     for (size_t place = first + 1; place < end; ++place, ++count) {
       const Operation& next = at(place);
       const Operation& before = at(place - 1);
@@ -331,11 +331,12 @@ class Planner {
           static_cast<int64_t>(next.remote - before.remote) != stride) {
         break;
       }
-      stretch &= next.local == before.local + before.bytes;
+      is_local_contiguous &= next.local == before.local + before.bytes;
       calls += next.calls;
     }
     if (count < kFewestRows) return single(first);
-    return {static_cast<uint32_t>(first), count, calls, count, stretch, begin.bytes, stride};
+    return {static_cast<uint32_t>(first), count,       calls, count,
+            is_local_contiguous,          begin.bytes, stride};
   }
 
   // Scattered equal rows, up to what fits into a message, or to rows that are better as a piece of
@@ -365,7 +366,7 @@ class Planner {
     piece.calls = rows.calls;
     piece.count = rows.count;
     piece.rows = rows.count;
-    piece.is_local_stretch = false;
+    piece.is_local_contiguous = false;
     piece.lowest = rows.lowest;
     piece.highest = rows.highest + begin.bytes;
     const auto bits = static_cast<unsigned>(std::bit_width(rows.highest - rows.lowest));
@@ -444,7 +445,7 @@ class Planner {
       }
       Piece& piece = plan_.pieces.emplace_back(single(place));
       if (merges && may_merge(place, end)) {
-        piece = stretch(place, end);
+        piece = contiguous(place, end);
         if (piece.count == 1) piece = rows(place, end);
         if (piece.bytes() > costs_.message_bytes && !goes_alone(piece)) cut(piece);
       }
@@ -480,7 +481,7 @@ class Planner {
   bool goes_alone(const Piece& piece) const {
     const Operation& first = at(piece.first);
     if (first.waiter() != nullptr) return true;
-    if (!is_mergeable(first) || piece.rows != 1 || !piece.is_local_stretch || first.kept) {
+    if (!is_mergeable(first) || piece.rows != 1 || !piece.is_local_contiguous || first.kept) {
       return false;
     }
     return piece.bytes() > most_packed_;

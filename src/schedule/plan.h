@@ -57,7 +57,7 @@ struct Piece {
   uint32_t count = 0;
   uint32_t calls = 0;  // number of calls
   uint32_t rows = 1;
-  bool is_local_stretch = false;  // contiguous at the origin, too
+  bool is_local_contiguous = false;  // contiguous at the origin, too
   size_t row_bytes = 0;
   int64_t stride = 0;        // from row to row at the target
   uint8_t offset_bytes = 0;  // scattered rows: bytes of an offset from the lowest

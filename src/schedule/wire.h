@@ -9,9 +9,10 @@
 //   distance   signed, from the end of the piece before to the address
 //   length     of one row, unless it is as before
 //   rows, stride                 with rows
-//   rows, width, offsets         scattered rows: offsets from the address, 1, 2, 3, 4 or 8 bytes
-//   each type, op                     accumulates op, value                    signals data all
-//   kinds but gets and signals
+//   rows, width, offsets         scattered rows: 1, 2, 3, 4 or 8 bytes for each offset
+//   type, op                     accumulates
+//   op, value                    signals
+//   data                         all kinds but gets and signals
 
 #include <cstddef>
 #include <cstdint>

@@ -102,26 +102,26 @@ void until_done(Ask ask) {
 
 TEST(Delegation, StretchesWhileTheOwnerWaits) {
   run_pair([](Pair& pair) {
-    Delegation& desk = engine().delegation();
+    Delegation& delegation = engine().delegation();
     for (const size_t bytes : {size_t{1}, size_t{8}, size_t{32}, size_t{33}, size_t{56}, size_t{57},
                                size_t{4095}, Delegation::kPieceBytes, Delegation::kPieceBytes + 1,
                                5 * Delegation::kPieceBytes + 7, Delegation::kMostBytes}) {
       const auto data = counted(bytes, static_cast<unsigned>(bytes));
       std::vector<unsigned char> back(bytes);
-      until_done([&] { return desk.copy(1, pair.at(3), data.data(), bytes, true); });
+      until_done([&] { return delegation.copy(1, pair.at(3), data.data(), bytes, true); });
       ASSERT_EQ(std::memcmp(&pair.memory[3], data.data(), bytes), 0) << bytes;
       ASSERT_EQ(pair.memory[3 + bytes], 0) << bytes;
-      until_done([&] { return desk.copy(1, pair.at(3), back.data(), bytes, false); });
+      until_done([&] { return delegation.copy(1, pair.at(3), back.data(), bytes, false); });
       ASSERT_EQ(back, data);
     }
     const std::vector<unsigned char> too_much(Delegation::kMostBytes + 1);
-    EXPECT_FALSE(desk.copy(1, pair.at(0), too_much.data(), too_much.size(), true));
+    EXPECT_FALSE(delegation.copy(1, pair.at(0), too_much.data(), too_much.size(), true));
   });
 }
 
 TEST(Delegation, BoxesAndListsWhileTheOwnerWaits) {
   run_pair([](Pair& pair) {
-    Delegation& desk = engine().delegation();
+    Delegation& delegation = engine().delegation();
     for (const size_t rows : {2, 100}) {
       auto data = counted(rows * 40, 5);
       const ptrdiff_t stride = 100;
@@ -139,7 +139,8 @@ TEST(Delegation, BoxesAndListsWhileTheOwnerWaits) {
       box.local_strides = &packed;
       transport::Shape shape;
       ASSERT_EQ(transport::normalise("test", box, &shape), MOB_OK);
-      until_done([&] { return desk.move(1, shape, true, false) == Delegation::Outcome::kDone; });
+      until_done(
+          [&] { return delegation.move(1, shape, true, false) == Delegation::Outcome::kDone; });
       for (size_t row = 0; row < rows; ++row) {
         ASSERT_EQ(std::memcmp(&pair.memory[row * 100], &data[row * 40], 40), 0) << row;
         ASSERT_EQ(pair.memory[row * 100 + 40], 0) << row;
@@ -156,7 +157,8 @@ TEST(Delegation, BoxesAndListsWhileTheOwnerWaits) {
       list.local_spans = local;
       list.local_span_count = 1;
       ASSERT_EQ(transport::normalise("test", list, &shape), MOB_OK);
-      until_done([&] { return desk.move(1, shape, false, true) == Delegation::Outcome::kDone; });
+      until_done(
+          [&] { return delegation.move(1, shape, false, true) == Delegation::Outcome::kDone; });
       ASSERT_EQ(std::memcmp(back.data(), &data[40], 7), 0);
       ASSERT_EQ(std::memcmp(&back[7], &data[0], 13), 0);
     }
@@ -164,7 +166,7 @@ TEST(Delegation, BoxesAndListsWhileTheOwnerWaits) {
 }
 
 // Moves rows of planes, from the last plane to the first, with gaps on both sides; `put` and back.
-void move_planes(Delegation& desk, Pair& pair, size_t row_bytes, size_t rows, size_t planes) {
+void move_planes(Delegation& delegation, Pair& pair, size_t row_bytes, size_t rows, size_t planes) {
   const auto stride = static_cast<ptrdiff_t>(row_bytes);
   const std::vector<size_t> counts = {rows, planes};
   const auto plane = static_cast<ptrdiff_t>(rows) * (stride + 8);
@@ -189,7 +191,7 @@ void move_planes(Delegation& desk, Pair& pair, size_t row_bytes, size_t rows, si
     transport::Shape shape;
     ASSERT_EQ(transport::normalise("test", box, &shape), MOB_OK) << mob_last_error();
     ASSERT_LE(shape.total_bytes, Delegation::kMostBytes);
-    until_done([&] { return desk.move(1, shape, put, put) == Delegation::Outcome::kDone; });
+    until_done([&] { return delegation.move(1, shape, put, put) == Delegation::Outcome::kDone; });
   }
   size_t wrong = 0;
   for (size_t i = 0; i < planes; ++i) {
@@ -209,12 +211,12 @@ void move_planes(Delegation& desk, Pair& pair, size_t row_bytes, size_t rows, si
 
 TEST(Delegation, LargeBoxesComeInPieces) {
   run_pair([](Pair& pair) {
-    Delegation& desk = engine().delegation();
-    move_planes(desk, pair, 8, 300, 4);
-    move_planes(desk, pair, 8, 5000, 3);  // a plane is more than a piece
-    move_planes(desk, pair, 1000, 10, 30);
-    move_planes(desk, pair, Delegation::kPieceBytes, 3, 3);
-    move_planes(desk, pair, 3 * Delegation::kPieceBytes + 5, 2, 4);
+    Delegation& delegation = engine().delegation();
+    move_planes(delegation, pair, 8, 300, 4);
+    move_planes(delegation, pair, 8, 5000, 3);  // a plane is more than a piece
+    move_planes(delegation, pair, 1000, 10, 30);
+    move_planes(delegation, pair, Delegation::kPieceBytes, 3, 3);
+    move_planes(delegation, pair, 3 * Delegation::kPieceBytes + 5, 2, 4);
   });
 }
 
@@ -227,7 +229,7 @@ TEST(Delegation, BoxesAroundWhatIsNotMapped) {
   ASSERT_NE(memory, MAP_FAILED);
   for (size_t i = 0; i < kRows; ++i) ASSERT_EQ(munmap(memory + (3 * i + 1) * page, page), 0);
   run_pair([&](Pair&) {
-    Delegation& desk = engine().delegation();
+    Delegation& delegation = engine().delegation();
     const auto data = counted(kRows * page, 9);
     const auto stride = static_cast<ptrdiff_t>(3 * page);
     transport::Shape shape;
@@ -242,7 +244,8 @@ TEST(Delegation, BoxesAroundWhatIsNotMapped) {
     shape.local = reinterpret_cast<char*>(const_cast<unsigned char*>(data.data()));
     shape.lowest = reinterpret_cast<uintptr_t>(memory);
     shape.highest = shape.lowest + (kRows - 1) * 3 * page + page;
-    until_done([&] { return desk.move(1, shape, true, false) == Delegation::Outcome::kDone; });
+    until_done(
+        [&] { return delegation.move(1, shape, true, false) == Delegation::Outcome::kDone; });
     for (size_t i = 0; i < kRows; ++i) {
       ASSERT_EQ(std::memcmp(memory + 3 * i * page, &data[i * page], page), 0) << i;
     }
@@ -251,9 +254,10 @@ TEST(Delegation, BoxesAroundWhatIsNotMapped) {
     shape.lowest += page;
     shape.highest += page;
     for (int i = 0; i < 50; ++i) {
-      ASSERT_NE(desk.move(1, shape, true, false), Delegation::Outcome::kDone);
+      ASSERT_NE(delegation.move(1, shape, true, false), Delegation::Outcome::kDone);
       uint64_t value = 0;
-      until_done([&] { return desk.copy(1, shape.lowest - page, &value, sizeof value, false); });
+      until_done(
+          [&] { return delegation.copy(1, shape.lowest - page, &value, sizeof value, false); });
       ASSERT_EQ(std::memcmp(&value, data.data(), sizeof value), 0);
     }
   });
@@ -268,15 +272,16 @@ TEST(Delegation, PiecesBetweenSeveralThreads) {
       [](Pair& pair) {
         const mob_rank_t self = mob_rank();
         ASSERT_EQ(self, 0);
-        Delegation& desk = engine().delegation();
+        Delegation& delegation = engine().delegation();
         const auto ask = [&](size_t first) {
           std::vector<unsigned char> back(10 * Delegation::kPieceBytes);
           for (unsigned round = 0; round < 100; ++round) {
             const auto data = counted(back.size(), round + static_cast<unsigned>(first));
             until_done(
-                [&] { return desk.copy(1, pair.at(first), data.data(), data.size(), true); });
-            until_done(
-                [&] { return desk.copy(1, pair.at(first), back.data(), back.size(), false); });
+                [&] { return delegation.copy(1, pair.at(first), data.data(), data.size(), true); });
+            until_done([&] {
+              return delegation.copy(1, pair.at(first), back.data(), back.size(), false);
+            });
             ASSERT_EQ(back, data) << round;
           }
           at_it.fetch_sub(1);
@@ -301,7 +306,7 @@ TEST(Delegation, PiecesBetweenSeveralThreads) {
 
 TEST(Delegation, UpdatesWhileTheOwnerWaits) {
   run_pair([](Pair& pair) {
-    Delegation& desk = engine().delegation();
+    Delegation& delegation = engine().delegation();
     auto* there = reinterpret_cast<int32_t*>(pair.memory.data());
     int32_t expected = 0;  // value of every element
     for (const size_t count : {1, 2, 3, 14, 15, 1000, 8192, 8193, 16384}) {
@@ -318,7 +323,7 @@ TEST(Delegation, UpdatesWhileTheOwnerWaits) {
         transfer.kind = kind;
         transport::Shape shape;
         EXPECT_EQ(transport::normalise("test", transfer, &shape), MOB_OK);
-        return desk.combine(transfer, shape) == Delegation::Outcome::kDone;
+        return delegation.combine(transfer, shape) == Delegation::Outcome::kDone;
       };
       const auto all_are = [&](int32_t value) {
         return std::all_of(there, there + count, [&](int32_t each) { return each == value; });
@@ -360,9 +365,10 @@ TEST(Delegation, UpdatesWhileTheOwnerWaits) {
       transport::Shape shape;
       ASSERT_EQ(transport::normalise("test", transfer, &shape), MOB_OK);
       if (transfer.bytes > Delegation::kMostAtOnce) {
-        EXPECT_EQ(desk.combine(transfer, shape), Delegation::Outcome::kNotForDesk);
+        EXPECT_EQ(delegation.combine(transfer, shape), Delegation::Outcome::kNotDelegated);
       } else {
-        until_done([&] { return desk.combine(transfer, shape) == Delegation::Outcome::kDone; });
+        until_done(
+            [&] { return delegation.combine(transfer, shape) == Delegation::Outcome::kDone; });
         EXPECT_EQ(std::memcmp(there, many.data(), transfer.bytes), 0);
       }
     }
@@ -371,14 +377,14 @@ TEST(Delegation, UpdatesWhileTheOwnerWaits) {
 
 TEST(Delegation, SwapsOfWordsWhileTheOwnerWaits) {
   run_pair([](Pair& pair) {
-    Delegation& desk = engine().delegation();
+    Delegation& delegation = engine().delegation();
     for (const size_t bytes : {4, 8}) {
       const uint64_t before = uint64_t{0x0102030405060708} & (bytes == 4 ? UINT32_MAX : UINT64_MAX);
       std::memcpy(pair.memory.data(), &before, bytes);
       uint64_t old = 0;
       const auto swaps = [&](uint64_t expected, uint64_t desired) {
         until_done([&] {
-          return desk.compare_swap(1, pair.memory.data(), bytes, expected, desired, &old) ==
+          return delegation.compare_swap(1, pair.memory.data(), bytes, expected, desired, &old) ==
                  Delegation::Outcome::kDone;
         });
         EXPECT_EQ(old, before);
@@ -409,7 +415,7 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
   run_pair(
       [&](Pair& pair) {
         ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-        Delegation& desk = engine().delegation();
+        Delegation& delegation = engine().delegation();
         const mob_rank_t index = engine().peers().host_index(1);
         const auto& doorbell = engine().segment().process(index).doorbell;
         std::vector<unsigned char> back(4096);
@@ -424,13 +430,14 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
             // A thread that is about to sleep checks once more.
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             // A small request does not wake it.
-            EXPECT_FALSE(desk.copy(1, pair.at(0), data.data(), 8, true));
+            EXPECT_FALSE(delegation.copy(1, pair.at(0), data.data(), 8, true));
           }
-          until_done([&] { return desk.move(1, shape, true, true) == Delegation::Outcome::kDone; });
+          until_done(
+              [&] { return delegation.move(1, shape, true, true) == Delegation::Outcome::kDone; });
           ASSERT_EQ(std::memcmp(pair.memory.data(), data.data(), data.size()), 0) << round;
           shape.local = reinterpret_cast<char*>(back.data());
           until_done(
-              [&] { return desk.move(1, shape, false, true) == Delegation::Outcome::kDone; });
+              [&] { return delegation.move(1, shape, false, true) == Delegation::Outcome::kDone; });
           ASSERT_EQ(back, data);
         }
         called = 1;
@@ -485,15 +492,15 @@ TEST(Delegation, WhatIsNotMappedIsRefused) {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   run_pair([page](Pair& pair) {
-    Delegation& desk = engine().delegation();
+    Delegation& delegation = engine().delegation();
     uint64_t value = 7;
     const auto address = reinterpret_cast<uintptr_t>(page);
-    until_done([&] { return desk.copy(1, address, &value, sizeof value, false); });
+    until_done([&] { return delegation.copy(1, address, &value, sizeof value, false); });
     EXPECT_EQ(value, 0u);
     for (int i = 0; i < 100; ++i) {
-      until_done([&] { return desk.copy(1, pair.at(0), &value, sizeof value, true); });
-      ASSERT_FALSE(desk.copy(1, address, &value, sizeof value, true));
-      ASSERT_NE(desk.compare_swap(1, page, 8, 0, 1, &value), Delegation::Outcome::kDone);
+      until_done([&] { return delegation.copy(1, pair.at(0), &value, sizeof value, true); });
+      ASSERT_FALSE(delegation.copy(1, address, &value, sizeof value, true));
+      ASSERT_NE(delegation.compare_swap(1, page, 8, 0, 1, &value), Delegation::Outcome::kDone);
     }
   });
   munmap(page, 4096);
@@ -505,31 +512,32 @@ TEST(Delegation, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   const auto wait_until = [](int wanted) {
-    Delegation& desk = engine().delegation();
-    desk.forget_memory();
+    Delegation& delegation = engine().delegation();
+    delegation.forget_memory();
     engine().progress().join();
     step.fetch_add(1);
-    while (step.load() < wanted) desk.serve();
+    while (step.load() < wanted) delegation.serve();
     engine().progress().leave();
   };
   run_pair(
       [&](Pair& pair) {
-        Delegation& desk = engine().delegation();
+        Delegation& delegation = engine().delegation();
         const auto address = reinterpret_cast<uintptr_t>(page);
         const uint64_t value = 7;
         await(1);
-        until_done([&] { return desk.copy(1, address, &value, sizeof value, true); });
+        until_done([&] { return delegation.copy(1, address, &value, sizeof value, true); });
         step = 2;
         await(3);
         for (int i = 0; i < 100; ++i) {
-          until_done([&] { return desk.copy(1, pair.at(0), &value, sizeof value, true); });
-          ASSERT_FALSE(desk.copy(1, address, &value, sizeof value, true));
+          until_done([&] { return delegation.copy(1, pair.at(0), &value, sizeof value, true); });
+          ASSERT_FALSE(delegation.copy(1, address, &value, sizeof value, true));
         }
         step = 4;
         await(5);
-        EXPECT_FALSE(desk.copy(1, pair.at(0), &value, sizeof value, true));  // the memory is gone
+        EXPECT_FALSE(
+            delegation.copy(1, pair.at(0), &value, sizeof value, true));  // the memory is gone
         EXPECT_EQ(*reinterpret_cast<uint64_t*>(pair.at(0)), 7u);  // written by an earlier request
-        EXPECT_FALSE(desk.is_attended(1));                        // the origin knows that by now
+        EXPECT_FALSE(delegation.is_attended(1));                  // the origin knows that by now
         step = 6;
       },
       [&](Pair&) {
@@ -548,28 +556,28 @@ TEST(Delegation, TheOwnerLearnsThatSomebodyFoundNobody) {
   step = 0;
   run_pair(
       [&](Pair& pair) {
-        Delegation& desk = engine().delegation();
+        Delegation& delegation = engine().delegation();
         const uint64_t value = 7;
         await(1);
-        EXPECT_FALSE(desk.is_attended(1));
+        EXPECT_FALSE(delegation.is_attended(1));
         step = 2;
         await(3);
-        until_done([&] { return desk.is_attended(1); });  // leaves no note
-        until_done([&] { return desk.copy(1, pair.at(0), &value, sizeof value, true); });
+        until_done([&] { return delegation.is_attended(1); });  // leaves no note
+        until_done([&] { return delegation.copy(1, pair.at(0), &value, sizeof value, true); });
         step = 4;
       },
       [&](Pair&) {
-        Delegation& desk = engine().delegation();
-        static_cast<void>(desk.take_missed());  // clears the note of the start
+        Delegation& delegation = engine().delegation();
+        static_cast<void>(delegation.take_missed());  // clears the note of the start
         step = 1;
         await(2);
-        EXPECT_TRUE(desk.take_missed());
-        EXPECT_FALSE(desk.take_missed());
+        EXPECT_TRUE(delegation.take_missed());
+        EXPECT_FALSE(delegation.take_missed());
         engine().progress().join();
         step = 3;
-        while (step.load() != 4) desk.serve();
+        while (step.load() != 4) delegation.serve();
         engine().progress().leave();
-        EXPECT_FALSE(desk.take_missed());
+        EXPECT_FALSE(delegation.take_missed());
       });
 }
 

@@ -88,7 +88,7 @@ std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& 
       const Piece& piece = plan.pieces[issue.first];
       const Operation& first = queue[plan.order[piece.first]];
       EXPECT_EQ(piece.rows, 1u);
-      EXPECT_TRUE(piece.is_local_stretch);
+      EXPECT_TRUE(piece.is_local_contiguous);
       memory->apply(first.kind, first.remote, piece.row_bytes, bytes_of(first.local), 0, &answer);
     }
     const unsigned char* from = answer.data();

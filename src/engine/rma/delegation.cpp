@@ -106,10 +106,10 @@ void Delegation::note_asleep(mob_rank_t rank, ProcessBlock& process, Target& tar
     return;
   }
   const bool is_time = (asleep & (asleep - 1)) == 0 || asleep % kMostBetweenWakes == 0;
-  DelegationSlots* desk = is_time ? find(rank) : nullptr;
-  if (desk == nullptr) return;
+  DelegationSlots* slots = is_time ? find(rank) : nullptr;
+  if (slots == nullptr) return;
   target.to_skip.store(0, std::memory_order_relaxed);
-  desk->requests[0].wanted_by.store(this_processor(), std::memory_order_relaxed);
+  slots->requests[0].wanted_by.store(this_processor(), std::memory_order_relaxed);
   os::ring_sleepers(process.doorbell.bell);  // a release: the woken thread sees the line above
 }
 
@@ -129,47 +129,47 @@ void Delegation::note_lost_time(Target& target, uint64_t ns) {
 DelegationSlots* Delegation::find(mob_rank_t rank) {
   const mob_rank_t index = segment_.peers().host_index(rank);
   Target& target = targets_[static_cast<size_t>(index)];
-  DelegationSlots* desk = target.desk.load(std::memory_order_acquire);
-  if (desk != nullptr) [[likely]] {
-    return desk;
+  DelegationSlots* slots = target.slots.load(std::memory_order_acquire);
+  if (slots != nullptr) [[likely]] {
+    return slots;
   }
   // Acquire pairs with the release in require().
-  const uint64_t place = segment_.process(index).desk.load(std::memory_order_acquire);
-  if (place == 0) return nullptr;
-  desk = static_cast<DelegationSlots*>(
-      segment_.find_here(rank, segment_.address_in(index, place - 1), sizeof(DelegationSlots)));
-  target.desk.store(desk, std::memory_order_release);
-  return desk;
+  const uint64_t offset = segment_.process(index).delegation_slots.load(std::memory_order_acquire);
+  if (offset == 0) return nullptr;
+  slots = static_cast<DelegationSlots*>(
+      segment_.find_here(rank, segment_.address_in(index, offset - 1), sizeof(DelegationSlots)));
+  target.slots.store(slots, std::memory_order_release);
+  return slots;
 }
 
 // Takes hold of the slots of a process, for so many bytes of data; null also if another origin
 // holds them.
 DelegationSlots* Delegation::take(mob_rank_t rank, size_t bytes) {
-  DelegationSlots* desk = find(rank);
-  if (desk == nullptr) return nullptr;
+  DelegationSlots* slots = find(rank);
+  if (slots == nullptr) return nullptr;
   Target& target = targets_[static_cast<size_t>(segment_.peers().host_index(rank))];
   const auto self = static_cast<uint32_t>(segment_.peers().rank()) + 1;
   uint32_t holder = 0;
   // Acquire pairs with the release in give_back().
-  if (!desk->holder.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
+  if (!slots->holder.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
     note_miss(target);
     const bool gave_up = target.misses.load(std::memory_order_relaxed) == kMostMisses;
     if (!gave_up || !segment_.peers().is_dead(static_cast<mob_rank_t>(holder) - 1) ||
-        !desk->holder.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
+        !slots->holder.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
       return nullptr;
     }
   }
-  for (unsigned place = 0; place < (bytes > kPieceBytes ? kPlaces : 1); ++place) {
-    if (clear(desk->requests[place])) continue;
-    give_back(*desk);
+  for (unsigned slot = 0; slot < (bytes > kPieceBytes ? kSlots : 1); ++slot) {
+    if (clear(slots->requests[slot])) continue;
+    give_back(*slots);
     return nullptr;
   }
-  return desk;
+  return slots;
 }
 
 // A dead origin may have left a request; false while the target still executes it.
 bool Delegation::clear(Request& request) {
-  if (phase_of(request.state.load(std::memory_order_relaxed)) == kLaidDown) withdraw(request);
+  if (phase_of(request.state.load(std::memory_order_relaxed)) == kPosted) withdraw(request);
   const uint64_t state = request.state.load(std::memory_order_relaxed);
   return phase_of(state) != kTakenUp ||
          request.answer.load(std::memory_order_acquire) >> 1 == number_of(state);
@@ -178,13 +178,13 @@ bool Delegation::clear(Request& request) {
 // False if the request was taken, or was not posted.
 bool Delegation::withdraw(Request& request) {
   const uint64_t number = number_of(request.state.load(std::memory_order_relaxed));
-  uint64_t laid_down = state_of(number, kLaidDown);
-  return request.state.compare_exchange_strong(laid_down, state_of(number, kWithdrawn),
+  uint64_t posted = state_of(number, kPosted);
+  return request.state.compare_exchange_strong(posted, state_of(number, kWithdrawn),
                                                std::memory_order_relaxed);
 }
 
-void Delegation::give_back(DelegationSlots& desk) {
-  desk.holder.store(0, std::memory_order_release);
+void Delegation::give_back(DelegationSlots& slots) {
+  slots.holder.store(0, std::memory_order_release);
 }
 
 unsigned char* Delegation::packing_space() {
@@ -203,26 +203,27 @@ Delegation::Outcome Delegation::ask_to_copy(mob_rank_t rank, uintptr_t remote, c
     shape.local = static_cast<char*>(const_cast<void*>(local));
     return ask_to_move(rank, shape, put, calls);
   }
-  DelegationSlots* desk = take(rank, bytes);
-  if (desk == nullptr) return Outcome::kNotForDesk;
-  Request& request = desk->requests[0];
+  DelegationSlots* slots = take(rank, bytes);
+  if (slots == nullptr) return Outcome::kNotDelegated;
+  Request& request = slots->requests[0];
   request.remote = remote;
   request.bytes = static_cast<uint32_t>(bytes);
   request.is_put = put;
-  if (put) transport::copy(bytes <= kInRequest ? request.put : desk->data, local, bytes);
-  const Outcome outcome = ask(rank, *desk, kStretch, calls);
+  if (put) transport::copy(bytes <= kInRequest ? request.put : slots->data, local, bytes);
+  const Outcome outcome = ask(rank, *slots, kRange, calls);
   if (outcome == Outcome::kDone && !put) {
-    transport::copy(const_cast<void*>(local), bytes <= kInAnswer ? request.got : desk->data, bytes);
+    transport::copy(const_cast<void*>(local), bytes <= kInAnswer ? request.got : slots->data,
+                    bytes);
   }
-  give_back(*desk);
+  give_back(*slots);
   return outcome;
 }
 
 Delegation::Outcome Delegation::move(mob_rank_t rank, const Shape& shape, bool put, bool calls) {
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
-  if (shape.total_bytes > (is_box ? kMostBytes : kMostAtOnce)) return Outcome::kNotForDesk;
+  if (shape.total_bytes > (is_box ? kMostBytes : kMostAtOnce)) return Outcome::kNotDelegated;
   if (!calls) {
-    return is_attended(rank) ? ask_to_move(rank, shape, put, false) : Outcome::kNotForDesk;
+    return is_attended(rank) ? ask_to_move(rank, shape, put, false) : Outcome::kNotDelegated;
   }
   const Outcome outcome = may_call(rank, &calls);
   return outcome == Outcome::kDone ? ask_to_move(rank, shape, put, calls) : outcome;
@@ -230,11 +231,11 @@ Delegation::Outcome Delegation::move(mob_rank_t rank, const Shape& shape, bool p
 
 // kDone if the target is to be asked; `calls` tells whether it has to be called.
 Delegation::Outcome Delegation::may_call(mob_rank_t rank, bool* calls) {
-  if (segment_.peers().host().policy().spin_ns == 0) return Outcome::kNotForDesk;
+  if (segment_.peers().host().policy().spin_ns == 0) return Outcome::kNotDelegated;
   const mob_rank_t index = segment_.peers().host_index(rank);
   ProcessBlock& process = segment_.process(index);
   Target& target = targets_[static_cast<size_t>(index)];
-  if (!expects_waiter(process, target)) return Outcome::kNotForDesk;
+  if (!expects_waiter(process, target)) return Outcome::kNotDelegated;
   *calls = is_asleep_or_near(process);
   if (*calls && skips(target)) return Outcome::kNobodyCame;
   return Outcome::kDone;
@@ -253,8 +254,8 @@ bool Delegation::expects_waiter(ProcessBlock& process, Target& target) {
 // The target may be in a wait that does not poll for requests because none have come
 // (progress/request_activity.h). This makes it poll.
 void Delegation::leave_word(ProcessBlock& process) {
-  if (process.missed_at_desk.load(std::memory_order_relaxed) != 0) return;
-  process.missed_at_desk.store(1, std::memory_order_relaxed);
+  if (process.delegation_missed.load(std::memory_order_relaxed) != 0) return;
+  process.delegation_missed.store(1, std::memory_order_relaxed);
 }
 
 // Whether a request was withdrawn because no thread of the target waits.
@@ -270,13 +271,13 @@ Delegation::Outcome Delegation::combine(const mob_transfer_t& transfer, const Sh
   const bool fetches = transfer.kind == MOB_FETCH_ACCUMULATE;
   const size_t bytes = shape.total_bytes;
   if (shape.kind != MOB_CONTIGUOUS || bytes > (fetches ? kFetchedAt : kMostAtOnce)) {
-    return Outcome::kNotForDesk;
+    return Outcome::kNotDelegated;
   }
   bool calls = false;
   if (const Outcome outcome = may_call(rank, &calls); outcome != Outcome::kDone) return outcome;
-  DelegationSlots* desk = take(rank, fetches ? kMostAtOnce : bytes);
-  if (desk == nullptr) return Outcome::kNotForDesk;
-  Request& request = desk->requests[0];
+  DelegationSlots* slots = take(rank, fetches ? kMostAtOnce : bytes);
+  if (slots == nullptr) return Outcome::kNotDelegated;
+  Request& request = slots->requests[0];
   Update asked{};
   asked.type = static_cast<uint8_t>(transfer.type);
   asked.op = static_cast<uint8_t>(transfer.op);
@@ -286,18 +287,19 @@ Delegation::Outcome Delegation::combine(const mob_transfer_t& transfer, const Sh
     std::memcpy(asked.scale, transfer.scale, transport::element_bytes(transfer.type));
   }
   if (transfer.op != MOB_NO_OP) {  // which has no operand
-    transport::copy(bytes <= sizeof asked.operand ? asked.operand : desk->data, shape.local, bytes);
+    transport::copy(bytes <= sizeof asked.operand ? asked.operand : slots->data, shape.local,
+                    bytes);
   }
   std::memcpy(request.put, &asked, sizeof asked);
   request.remote = reinterpret_cast<uintptr_t>(shape.remote);
   request.bytes = static_cast<uint32_t>(bytes);
   request.is_put = true;
-  const Outcome outcome = ask(rank, *desk, kCombination, calls);
+  const Outcome outcome = ask(rank, *slots, kCombination, calls);
   if (outcome == Outcome::kDone && fetches) {
-    transport::copy(transfer.fetched, bytes <= kInAnswer ? request.got : desk->data + kFetchedAt,
+    transport::copy(transfer.fetched, bytes <= kInAnswer ? request.got : slots->data + kFetchedAt,
                     bytes);
   }
-  give_back(*desk);
+  give_back(*slots);
   return outcome;
 }
 
@@ -305,9 +307,9 @@ Delegation::Outcome Delegation::compare_swap(mob_rank_t rank, void* remote, size
                                              uint64_t expected, uint64_t desired, uint64_t* old) {
   bool calls = false;
   if (const Outcome outcome = may_call(rank, &calls); outcome != Outcome::kDone) return outcome;
-  DelegationSlots* desk = take(rank, bytes);
-  if (desk == nullptr) return Outcome::kNotForDesk;
-  Request& request = desk->requests[0];
+  DelegationSlots* slots = take(rank, bytes);
+  if (slots == nullptr) return Outcome::kNotDelegated;
+  Request& request = slots->requests[0];
   Update asked{};
   std::memcpy(asked.scale, &expected, sizeof expected);
   std::memcpy(asked.operand, &desired, sizeof desired);
@@ -315,9 +317,9 @@ Delegation::Outcome Delegation::compare_swap(mob_rank_t rank, void* remote, size
   request.remote = reinterpret_cast<uintptr_t>(remote);
   request.bytes = static_cast<uint32_t>(bytes);
   request.is_put = true;
-  const Outcome outcome = ask(rank, *desk, kCompareSwap, calls);
+  const Outcome outcome = ask(rank, *slots, kCompareSwap, calls);
   if (outcome == Outcome::kDone) std::memcpy(old, request.got, bytes);
-  give_back(*desk);
+  give_back(*slots);
   return outcome;
 }
 
@@ -327,61 +329,61 @@ Delegation::Outcome Delegation::ask_to_move(mob_rank_t rank, const Shape& shape,
     return ask_to_copy(rank, reinterpret_cast<uintptr_t>(shape.remote), shape.local,
                        shape.total_bytes, put, calls);
   }
-  DelegationSlots* desk = take(rank, shape.total_bytes);
-  if (desk == nullptr) return Outcome::kNotForDesk;
-  Outcome outcome = Outcome::kNotForDesk;
+  DelegationSlots* slots = take(rank, shape.total_bytes);
+  if (slots == nullptr) return Outcome::kNotDelegated;
+  Outcome outcome = Outcome::kNotDelegated;
   if (shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED) {
-    outcome = ask_in_pieces(rank, *desk, shape, put, calls);
+    outcome = ask_in_pieces(rank, *slots, shape, put, calls);
   } else {
-    desk->requests[0].is_put = put;
-    desk->requests[0].bytes = static_cast<uint32_t>(shape.total_bytes);
-    if (list_spans(*desk, shape, put)) outcome = ask(rank, *desk, kSpans, calls);
-    if (outcome == Outcome::kDone && !put) take_spans(*desk, shape);
+    slots->requests[0].is_put = put;
+    slots->requests[0].bytes = static_cast<uint32_t>(shape.total_bytes);
+    if (list_spans(*slots, shape, put)) outcome = ask(rank, *slots, kSpans, calls);
+    if (outcome == Outcome::kDone && !put) take_spans(*slots, shape);
   }
-  give_back(*desk);
+  give_back(*slots);
   return outcome;
 }
 
 // Afterwards no request is pending, whatever the outcome; some pieces may have been carried out.
-Delegation::Outcome Delegation::ask_in_pieces(mob_rank_t rank, DelegationSlots& desk,
+Delegation::Outcome Delegation::ask_in_pieces(mob_rank_t rank, DelegationSlots& slots,
                                               const Shape& shape, bool put, bool calls) {
   Outcome outcome = Outcome::kDone;
-  Shape pieces[kPlaces];  // the pending ones
-  unsigned laid_down = 0;
+  Shape pieces[kSlots];  // the pending ones
+  unsigned posted = 0;
   unsigned ended = 0;
   const auto end_oldest = [&] {
-    const unsigned place = ended++ % kPlaces;
-    Request& request = desk.requests[place];
+    const unsigned slot = ended++ % kSlots;
+    Request& request = slots.requests[slot];
     if (outcome != Outcome::kDone && withdraw(request)) return;
     const Outcome its = await(rank, request, calls);
     if (outcome == Outcome::kDone) outcome = its;
-    if (its == Outcome::kDone && !put) take_data(desk, request, pieces[place]);
+    if (its == Outcome::kDone && !put) take_data(slots, request, pieces[slot]);
   };
   for (transport::Parts parts(shape, kPieceBytes); !parts.is_at_end();) {
-    if (laid_down - ended == kPlaces) end_oldest();
+    if (posted - ended == kSlots) end_oldest();
     if (outcome != Outcome::kDone) break;
-    const unsigned place = laid_down++ % kPlaces;
-    pieces[place] = parts.next();
-    const uint16_t what = describe(desk, desk.requests[place], pieces[place], put);
-    lay_down(rank, desk.requests[place], what, !parts.is_at_end(), calls);
+    const unsigned slot = posted++ % kSlots;
+    pieces[slot] = parts.next();
+    const uint16_t what = describe(slots, slots.requests[slot], pieces[slot], put);
+    post(rank, slots.requests[slot], what, !parts.is_at_end(), calls);
   }
-  while (ended != laid_down) end_oldest();
+  while (ended != posted) end_oldest();
   return outcome;
 }
 
 // Describes one contiguous range or box in a request, and with `put` packs its bytes.
-uint16_t Delegation::describe(DelegationSlots& desk, Request& request, const Shape& shape,
+uint16_t Delegation::describe(DelegationSlots& slots, Request& request, const Shape& shape,
                               bool put) {
   request.remote = reinterpret_cast<uintptr_t>(shape.remote);
   request.bytes = static_cast<uint32_t>(shape.total_bytes);
   request.is_put = put;
-  unsigned char* data = desk.data_of(request);
+  unsigned char* data = slots.data_of(request);
   if (shape.kind == MOB_CONTIGUOUS) {
     if (put) {
       transport::copy_part_to_peer(shape.total_bytes <= kInRequest ? request.put : data,
                                    shape.local, shape.total_bytes);
     }
-    return kStretch;
+    return kRange;
   }
   request.lowest = shape.lowest;
   request.hull_bytes = shape.highest - shape.lowest;
@@ -397,8 +399,8 @@ uint16_t Delegation::describe(DelegationSlots& desk, Request& request, const Sha
 }
 
 // Unpacks the bytes of a get.
-void Delegation::take_data(DelegationSlots& desk, const Request& request, const Shape& shape) {
-  const unsigned char* data = desk.data_of(request);
+void Delegation::take_data(DelegationSlots& slots, const Request& request, const Shape& shape) {
+  const unsigned char* data = slots.data_of(request);
   if (shape.kind == MOB_CONTIGUOUS) {
     transport::copy(shape.local, shape.total_bytes <= kInAnswer ? request.got : data,
                     shape.total_bytes);
@@ -408,25 +410,25 @@ void Delegation::take_data(DelegationSlots& desk, const Request& request, const 
 }
 
 // Lists the runs, and with `put` packs their bytes; false if there are too many runs.
-bool Delegation::list_spans(DelegationSlots& desk, const Shape& shape, bool put) {
-  Request& request = desk.requests[0];
-  mob_span_t* span = desk.spans;
+bool Delegation::list_spans(DelegationSlots& slots, const Shape& shape, bool put) {
+  Request& request = slots.requests[0];
+  mob_span_t* span = slots.spans;
   uintptr_t lowest = UINTPTR_MAX;
   uintptr_t highest = 0;
   const mob_status_t listed =
       transport::for_each_run(shape, [&](char* remote, const char*, size_t bytes) {
-        if (span == desk.spans + kMostSpans) return MOB_ERR_RANGE;
+        if (span == slots.spans + kMostSpans) return MOB_ERR_RANGE;
         *span++ = {remote, bytes};
         lowest = std::min(lowest, reinterpret_cast<uintptr_t>(remote));
         highest = std::max(highest, reinterpret_cast<uintptr_t>(remote) + bytes);
         return MOB_OK;
       });
   if (listed != MOB_OK) return false;
-  request.count = static_cast<uint32_t>(span - desk.spans);
+  request.count = static_cast<uint32_t>(span - slots.spans);
   request.lowest = lowest;
   request.hull_bytes = highest - lowest;
   if (put) {
-    pack_in_slots(desk.data, shape.total_bytes, 1, [&](unsigned char* data) {
+    pack_in_slots(slots.data, shape.total_bytes, 1, [&](unsigned char* data) {
       static_cast<void>(
           transport::for_each_run(shape, [&](const char*, const char* local, size_t bytes) {
             transport::copy(data, local, bytes);
@@ -438,8 +440,8 @@ bool Delegation::list_spans(DelegationSlots& desk, const Shape& shape, bool put)
   return true;
 }
 
-void Delegation::take_spans(const DelegationSlots& desk, const Shape& shape) {
-  const unsigned char* data = desk.data;
+void Delegation::take_spans(const DelegationSlots& slots, const Shape& shape) {
+  const unsigned char* data = slots.data;
   static_cast<void>(
       transport::for_each_run(shape, [&](const char*, char* local, size_t bytes) -> mob_status_t {
         transport::copy(local, data, bytes);
@@ -449,20 +451,19 @@ void Delegation::take_spans(const DelegationSlots& desk, const Shape& shape) {
 }
 
 // Posts the request that is described in the first slot, and awaits its answer.
-Delegation::Outcome Delegation::ask(mob_rank_t rank, DelegationSlots& desk, uint16_t what,
+Delegation::Outcome Delegation::ask(mob_rank_t rank, DelegationSlots& slots, uint16_t what,
                                     bool calls) {
-  lay_down(rank, desk.requests[0], what, false, calls);
-  return await(rank, desk.requests[0], calls);
+  post(rank, slots.requests[0], what, false, calls);
+  return await(rank, slots.requests[0], calls);
 }
 
-void Delegation::lay_down(mob_rank_t rank, Request& request, uint16_t what, bool goes_on,
-                          bool calls) {
+void Delegation::post(mob_rank_t rank, Request& request, uint16_t what, bool goes_on, bool calls) {
   request.what = what;
   request.goes_on = goes_on;
   request.caller = calls ? this_processor() : 0;
   const uint64_t number = number_of(request.state.load(std::memory_order_relaxed)) + 1;
   // Release pairs with the acquire in look_at().
-  request.state.store(state_of(number, kLaidDown), std::memory_order_release);
+  request.state.store(state_of(number, kPosted), std::memory_order_release);
   if (calls) call(rank);
 }
 
@@ -480,7 +481,7 @@ Delegation::Outcome Delegation::await(mob_rank_t rank, Request& request, bool ca
     for (int looks = 0; looks < kLooksForComing && !is_answered(); ++looks) {
     }
     if (!is_answered() && is_withdrawn_from_absent(segment_.process(index), target, request)) {
-      return Outcome::kNotForDesk;
+      return Outcome::kNotDelegated;
     }
   }
   if (!is_answered() && !await_answer(rank, request, number, calls)) return Outcome::kNobodyCame;
@@ -488,7 +489,7 @@ Delegation::Outcome Delegation::await(mob_rank_t rank, Request& request, bool ca
   target.asleep.store(0, std::memory_order_relaxed);
   target.came.store(true, std::memory_order_relaxed);
   const bool done = (request.answer.load(std::memory_order_relaxed) & 1) == kDone;
-  return done ? Outcome::kDone : Outcome::kNotForDesk;
+  return done ? Outcome::kDone : Outcome::kNotDelegated;
 }
 
 // Wakes the target's sleepers.

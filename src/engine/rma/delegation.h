@@ -52,7 +52,7 @@ class Delegation {
  public:
   enum class Outcome {
     kDone,
-    kNotForDesk,
+    kNotDelegated,
     kNobodyCame,  // a thread of the target waits, but gets no processor; a message would not help
   };
 
@@ -66,15 +66,15 @@ class Delegation {
 
   // Called at the target by a thread that waits: carries out posted requests.
   os::Work serve() {
-    DelegationSlots* desk = own_.load(std::memory_order_acquire);
-    return desk != nullptr ? look(*desk) : os::Work::kNone;
+    DelegationSlots* slots = own_.load(std::memory_order_acquire);
+    return slots != nullptr ? look(*slots) : os::Work::kNone;
   }
   // Whether an origin found no waiting thread since the last call.
   bool take_missed() {
-    if (block_->missed_at_desk.load(std::memory_order_relaxed) == 0) [[likely]] {
+    if (block_->delegation_missed.load(std::memory_order_relaxed) == 0) [[likely]] {
       return false;
     }
-    block_->missed_at_desk.store(0, std::memory_order_relaxed);
+    block_->delegation_missed.store(0, std::memory_order_relaxed);
     return true;
   }
   // Exists while a thread of this process is in the library, to wait or to use exposed memory of
@@ -128,7 +128,7 @@ class Delegation {
   // Limit of requests that are not cut into pieces: lists and accumulates.
   static constexpr size_t kMostAtOnce = size_t{64} << 10;
   static constexpr size_t kPieceBytes = size_t{16} << 10;
-  static constexpr unsigned kPlaces = kMostAtOnce / kPieceBytes;
+  static constexpr unsigned kSlots = kMostAtOnce / kPieceBytes;
 
   // Time until an untaken request is withdrawn: about as long as the system call takes.
   static constexpr uint64_t kPatienceNs = 1500;
@@ -141,7 +141,7 @@ class Delegation {
  private:
   // The origin's knowledge of a process as a target.
   struct Target {
-    std::atomic<DelegationSlots*> desk = nullptr;
+    std::atomic<DelegationSlots*> slots = nullptr;
     std::atomic<uint32_t> to_skip = 0;    // number of requests to send by another path, untried
     std::atomic<uint32_t> misses = 0;     // consecutive requests that no thread took
     std::atomic<uint32_t> asleep = 0;     // requests not made because all waiters slept
@@ -158,7 +158,7 @@ class Delegation {
     std::mutex mutex;  // guards the members below
     uint64_t visit = 0;
     size_t next = 0;
-    std::array<Region, 4> parts{};
+    std::array<Region, 4> regions{};
     // The memory of the last request, and the visit in which it came.
     uintptr_t asked_for = 0;
     size_t asked_bytes = 0;
@@ -181,33 +181,33 @@ class Delegation {
   DelegationSlots* find(mob_rank_t rank);
   DelegationSlots* take(mob_rank_t rank, size_t bytes);
   static bool clear(Request& request);
-  static void give_back(DelegationSlots& desk);
+  static void give_back(DelegationSlots& slots);
   Outcome ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put,
                       bool calls);
   Outcome ask_to_move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
-  Outcome ask_in_pieces(mob_rank_t rank, DelegationSlots& desk, const transport::Shape& shape,
+  Outcome ask_in_pieces(mob_rank_t rank, DelegationSlots& slots, const transport::Shape& shape,
                         bool put, bool calls);
-  static uint16_t describe(DelegationSlots& desk, Request& request, const transport::Shape& shape,
+  static uint16_t describe(DelegationSlots& slots, Request& request, const transport::Shape& shape,
                            bool put);
-  static void take_data(DelegationSlots& desk, const Request& request,
+  static void take_data(DelegationSlots& slots, const Request& request,
                         const transport::Shape& shape);
-  static bool list_spans(DelegationSlots& desk, const transport::Shape& shape, bool put);
-  static void take_spans(const DelegationSlots& desk, const transport::Shape& shape);
-  Outcome ask(mob_rank_t rank, DelegationSlots& desk, uint16_t what, bool calls);
-  void lay_down(mob_rank_t rank, Request& request, uint16_t what, bool goes_on, bool calls);
+  static bool list_spans(DelegationSlots& slots, const transport::Shape& shape, bool put);
+  static void take_spans(const DelegationSlots& slots, const transport::Shape& shape);
+  Outcome ask(mob_rank_t rank, DelegationSlots& slots, uint16_t what, bool calls);
+  void post(mob_rank_t rank, Request& request, uint16_t what, bool goes_on, bool calls);
   Outcome await(mob_rank_t rank, Request& request, bool calls);
   static bool withdraw(Request& request);
   void call(mob_rank_t rank);
   bool await_answer(mob_rank_t rank, Request& request, uint64_t number, bool calls);
 
-  os::Work look(DelegationSlots& desk);
-  os::Work look_at(DelegationSlots& desk, unsigned place, bool* goes_on);
-  os::Work look_idly(DelegationSlots& desk);
+  os::Work look(DelegationSlots& slots);
+  os::Work look_at(DelegationSlots& slots, unsigned slot, bool* goes_on);
+  os::Work look_idly(DelegationSlots& slots);
   void note_processor();
-  bool carry_out(DelegationSlots& desk, Request& request);
-  bool carry_out_box(DelegationSlots& desk, Request& request, Known& known);
-  bool carry_out_spans(DelegationSlots& desk, Request& request, Known& known);
-  bool update(DelegationSlots& desk, Request& request, Known& known);
+  bool carry_out(DelegationSlots& slots, Request& request);
+  bool carry_out_box(DelegationSlots& slots, Request& request, Known& known);
+  bool carry_out_spans(DelegationSlots& slots, Request& request, Known& known);
+  bool update(DelegationSlots& slots, Request& request, Known& known);
   uint64_t begin_to_know();
   bool is_mapped(Known& known, uintptr_t address, size_t bytes, bool write);
   void look_ahead();
@@ -223,9 +223,9 @@ class Delegation {
   std::atomic<DelegationSlots*> own_ = nullptr;
   std::atomic<uint64_t> visits_ = 0;
   std::atomic<bool> knows_ = false;
-  std::atomic<unsigned> next_place_ = 0;  // slot in which the next request is expected
-  Known known_[kPlaces];                  // by slot
-  std::atomic<uint64_t> looked_in_ = 0;   // the last visit in which look_ahead() ran
+  std::atomic<unsigned> next_slot_ = 0;  // slot in which the next request is expected
+  Known known_[kSlots];                  // by slot
+  std::atomic<uint64_t> looked_in_ = 0;  // the last visit in which look_ahead() ran
 
   // Origin.
   std::unique_ptr<Target[]> targets_;  // by host index

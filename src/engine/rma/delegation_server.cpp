@@ -38,27 +38,27 @@ mob_status_t Delegation::require() {
   }
   std::memset(memory, 0, offsetof(DelegationSlots, spans));
   UnmapGuard::measure();
-  auto* desk = static_cast<DelegationSlots*>(memory);
+  auto* slots = static_cast<DelegationSlots*>(memory);
   // Release pairs with the acquire in find().
-  block_->desk.store(segment_.offset_of(desk) + 1, std::memory_order_release);
-  own_.store(desk, std::memory_order_release);
+  block_->delegation_slots.store(segment_.offset_of(slots) + 1, std::memory_order_release);
+  own_.store(slots, std::memory_order_release);
   return MOB_OK;
 }
 
-os::Work Delegation::look(DelegationSlots& desk) {
-  const unsigned expected = next_place_.load(std::memory_order_relaxed);
+os::Work Delegation::look(DelegationSlots& slots) {
+  const unsigned expected = next_slot_.load(std::memory_order_relaxed);
   bool goes_on = false;
-  os::Work found = look_at(desk, expected, &goes_on);
+  os::Work found = look_at(slots, expected, &goes_on);
   // The slots are in the middle of a transfer: another thread may have continued it, or its origin
   // withdrawn the rest.
-  for (unsigned place = 0; expected != 0 && found == os::Work::kNone && place < kPlaces; ++place) {
-    found = look_at(desk, place, &goes_on);
+  for (unsigned slot = 0; expected != 0 && found == os::Work::kNone && slot < kSlots; ++slot) {
+    found = look_at(slots, slot, &goes_on);
   }
-  if (found == os::Work::kNone) return look_idly(desk);
+  if (found == os::Work::kNone) return look_idly(slots);
   // Serves all posted pieces: an origin that called from this processor gets it back once for all
   // of them, not for each piece.
-  for (unsigned places = 1; goes_on && places < kPlaces; ++places) {
-    const os::Work more = look_at(desk, next_place_.load(std::memory_order_relaxed), &goes_on);
+  for (unsigned served = 1; goes_on && served < kSlots; ++served) {
+    const os::Work more = look_at(slots, next_slot_.load(std::memory_order_relaxed), &goes_on);
     if (more == os::Work::kNone) break;
     found = more;
   }
@@ -66,10 +66,10 @@ os::Work Delegation::look(DelegationSlots& desk) {
 }
 
 // Called when no request is posted.
-os::Work Delegation::look_idly(DelegationSlots& desk) {
+os::Work Delegation::look_idly(DelegationSlots& slots) {
   note_processor();
   look_ahead();
-  std::atomic<uint32_t>& wanted_by = desk.requests[0].wanted_by;
+  std::atomic<uint32_t>& wanted_by = slots.requests[0].wanted_by;
   const uint32_t who = wanted_by.load(std::memory_order_relaxed);
   if (who == 0) [[likely]] {
     return os::Work::kNone;
@@ -79,13 +79,13 @@ os::Work Delegation::look_idly(DelegationSlots& desk) {
 }
 
 // Carries out the request of one slot. Sets whether the transfer continues in the next slot.
-os::Work Delegation::look_at(DelegationSlots& desk, unsigned place, bool* goes_on) {
-  Request& request = desk.requests[place];
-  unsigned expected = next_place_.load(std::memory_order_relaxed);
+os::Work Delegation::look_at(DelegationSlots& slots, unsigned slot, bool* goes_on) {
+  Request& request = slots.requests[slot];
+  unsigned expected = next_slot_.load(std::memory_order_relaxed);
   uint64_t state = request.state.load(std::memory_order_relaxed);
-  if (phase_of(state) != kLaidDown) return os::Work::kNone;
+  if (phase_of(state) != kPosted) return os::Work::kNone;
   const uint64_t number = number_of(state);
-  // Acquire pairs with the release in lay_down().
+  // Acquire pairs with the release in post().
   if (!request.state.compare_exchange_strong(state, state_of(number, kTakenUp),
                                              std::memory_order_acquire,
                                              std::memory_order_relaxed)) {
@@ -93,13 +93,13 @@ os::Work Delegation::look_at(DelegationSlots& desk, unsigned place, bool* goes_o
   }
   const uint32_t caller = request.caller;  // once this is answered, the next may overwrite it
   *goes_on = request.goes_on;
-  const unsigned next = *goes_on ? (place + 1) % kPlaces : 0;
+  const unsigned next = *goes_on ? (slot + 1) % kSlots : 0;
   // Has no effect if another thread has got further.
   if (next != expected) {
-    next_place_.compare_exchange_strong(expected, next, std::memory_order_relaxed);
+    next_slot_.compare_exchange_strong(expected, next, std::memory_order_relaxed);
   }
   const base::ErrorsOfOthers errors;
-  const uint64_t end = carry_out(desk, request) ? kDone : kRefused;
+  const uint64_t end = carry_out(slots, request) ? kDone : kRefused;
   // Release pairs with the acquires in await() and await_answer().
   request.answer.store(number << 1 | end, std::memory_order_release);
   return caller == 0 ? os::Work::kSome : work_for(caller);
@@ -116,17 +116,17 @@ void Delegation::note_processor() {
   }
 }
 
-bool Delegation::carry_out(DelegationSlots& desk, Request& request) {
-  Known& known = known_[&request - desk.requests];
+bool Delegation::carry_out(DelegationSlots& slots, Request& request) {
+  Known& known = known_[&request - slots.requests];
   switch (request.what) {
-    case kStretch: {
+    case kRange: {
       void* memory = reinterpret_cast<void*>(request.remote);
       const size_t bytes = request.bytes;
       if (!is_mapped(known, request.remote, bytes, request.is_put)) return false;
       if (request.is_put) {
-        transport::copy(memory, bytes <= kInRequest ? request.put : desk.data_of(request), bytes);
+        transport::copy(memory, bytes <= kInRequest ? request.put : slots.data_of(request), bytes);
       } else {
-        unsigned char* answer = bytes <= kInAnswer ? request.got : desk.data_of(request);
+        unsigned char* answer = bytes <= kInAnswer ? request.got : slots.data_of(request);
         if (request.goes_on) {
           transport::copy_part_to_peer(answer, memory, bytes);
         } else {
@@ -136,15 +136,15 @@ bool Delegation::carry_out(DelegationSlots& desk, Request& request) {
       return true;
     }
     case kBox:
-      return carry_out_box(desk, request, known);
+      return carry_out_box(slots, request, known);
     case kSpans:
-      return carry_out_spans(desk, request, known);
+      return carry_out_spans(slots, request, known);
     default:
-      return update(desk, request, known);
+      return update(slots, request, known);
   }
 }
 
-bool Delegation::carry_out_box(DelegationSlots& desk, Request& request, Known& known) {
+bool Delegation::carry_out_box(DelegationSlots& slots, Request& request, Known& known) {
   Shape box;
   box.kind = MOB_STRIDED;
   box.total_bytes = request.bytes;
@@ -162,7 +162,7 @@ bool Delegation::carry_out_box(DelegationSlots& desk, Request& request, Known& k
   if (!hull_is_mapped(known, request) && transport::for_each_run(box, run_is_mapped) != MOB_OK) {
     return false;
   }
-  unsigned char* data = desk.data_of(request);
+  unsigned char* data = slots.data_of(request);
   const auto move_to = [&](unsigned char* packed) {
     box.local = reinterpret_cast<char*>(packed);
     transport::move(box, 0, request.is_put);
@@ -175,8 +175,8 @@ bool Delegation::carry_out_box(DelegationSlots& desk, Request& request, Known& k
   return true;
 }
 
-bool Delegation::carry_out_spans(DelegationSlots& desk, Request& request, Known& known) {
-  const mob_span_t* const first = desk.spans;
+bool Delegation::carry_out_spans(DelegationSlots& slots, Request& request, Known& known) {
+  const mob_span_t* const first = slots.spans;
   const mob_span_t* const end = first + request.count;
   const auto span_is_mapped = [&](const mob_span_t& span) {
     return is_mapped(known, reinterpret_cast<uintptr_t>(span.address), span.bytes, request.is_put);
@@ -185,13 +185,13 @@ bool Delegation::carry_out_spans(DelegationSlots& desk, Request& request, Known&
     return false;
   }
   if (request.is_put) {
-    const unsigned char* data = desk.data;
+    const unsigned char* data = slots.data;
     for (const mob_span_t* span = first; span != end; ++span) {
       transport::copy(span->address, data, span->bytes);
       data += span->bytes;
     }
   } else {
-    pack_in_slots(desk.data, request.bytes, 1, [&](unsigned char* data) {
+    pack_in_slots(slots.data, request.bytes, 1, [&](unsigned char* data) {
       for (const mob_span_t* span = first; span != end; ++span) {
         transport::copy(data, span->address, span->bytes);
         data += span->bytes;
@@ -201,7 +201,7 @@ bool Delegation::carry_out_spans(DelegationSlots& desk, Request& request, Known&
   return true;
 }
 
-bool Delegation::update(DelegationSlots& desk, Request& request, Known& known) {
+bool Delegation::update(DelegationSlots& slots, Request& request, Known& known) {
   if (!is_mapped(known, request.remote, request.bytes, true)) return false;
   Update asked{};
   std::memcpy(&asked, request.put, sizeof asked);
@@ -223,7 +223,7 @@ bool Delegation::update(DelegationSlots& desk, Request& request, Known& known) {
   transfer.type = static_cast<mob_type_t>(asked.type);
   transfer.op = static_cast<mob_op_t>(asked.op);
   transfer.scale = asked.has_scale ? asked.scale : nullptr;
-  transfer.fetched = request.bytes <= kInAnswer ? request.got : desk.data + kFetchedAt;
+  transfer.fetched = request.bytes <= kInAnswer ? request.got : slots.data + kFetchedAt;
   Shape shape;
   shape.kind = MOB_CONTIGUOUS;
   shape.total_bytes = shape.run_bytes = request.bytes;
@@ -231,14 +231,15 @@ bool Delegation::update(DelegationSlots& desk, Request& request, Known& known) {
   shape.highest = request.remote + request.bytes;
   shape.remote = reinterpret_cast<char*>(request.remote);
   shape.local =
-      reinterpret_cast<char*>(request.bytes <= sizeof asked.operand ? asked.operand : desk.data);
+      reinterpret_cast<char*>(request.bytes <= sizeof asked.operand ? asked.operand : slots.data);
   return executor_.serve(transfer, shape) == MOB_OK;
 }
 
 bool Delegation::Known::covers(uintptr_t address, size_t bytes, bool write) const {
   const uintptr_t end = address + bytes;
-  return std::ranges::any_of(parts, [&](const Region& part) {
-    return address >= part.memory.start && end <= part.memory.end && (part.writable || !write);
+  return std::ranges::any_of(regions, [&](const Region& region) {
+    return address >= region.memory.start && end <= region.memory.end &&
+           (region.writable || !write);
   });
 }
 
@@ -248,12 +249,12 @@ bool Delegation::Known::learn(uint64_t now, uintptr_t address, size_t bytes, boo
                               bool is_requested) {
   if (visit != now) {
     visit = now;
-    parts = {};
+    regions = {};
   }
   if (covers(address, bytes, write)) return true;
   os::Stretch around{};
   if (!os::is_accessible(address, bytes, write, &around, is_requested)) return false;
-  parts[next++ % parts.size()] = {around, write};
+  regions[next++ % regions.size()] = {around, write};
   return true;
 }
 

@@ -17,10 +17,10 @@
 namespace mobius::engine {
 
 // Kind of a request.
-enum What : uint16_t { kStretch, kBox, kSpans, kCombination, kCompareSwap };
+enum What : uint16_t { kRange, kBox, kSpans, kCombination, kCompareSwap };
 
 // State of a request, in Request::state below its number. An answered request stays kTakenUp.
-enum Phase : uint64_t { kWithdrawn, kLaidDown, kTakenUp };
+enum Phase : uint64_t { kWithdrawn, kPosted, kTakenUp };
 inline constexpr unsigned kPhaseBits = 2;
 constexpr uint64_t phase_of(uint64_t state) { return state & ((1 << kPhaseBits) - 1); }
 constexpr uint64_t number_of(uint64_t state) { return state >> kPhaseBits; }
@@ -81,7 +81,7 @@ struct Request {
 struct DelegationSlots {
   alignas(64) std::atomic<uint32_t> holder;  // rank of the origin, plus 1; 0: free
   // A single request uses the first slot. The pieces of a transfer use all of them in turn.
-  Request requests[Delegation::kPlaces];
+  Request requests[Delegation::kSlots];
   alignas(64) mob_span_t spans[kMostSpans];
   // Bytes in the order of the runs: of a single request, or one piece for each slot.
   alignas(64) unsigned char data[Delegation::kMostAtOnce];

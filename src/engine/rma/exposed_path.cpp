@@ -78,19 +78,19 @@ bool ExposedPath::copy_attended(mob_rank_t rank, uintptr_t remote, const void* l
   ExposedTuning::Turn turn;
   if (bytes >= ExposedTuning::kLeastBytes) turn = tuning_.begin(put, bytes);
   const uint64_t begin_ns = turn.is_timed ? os::now_ns() : 0;
-  const bool by_desk = turn.by_desk && delegation_.copy(rank, remote, local, bytes, put);
-  if (!by_desk &&
+  const bool delegates = turn.delegates && delegation_.copy(rank, remote, local, bytes, put);
+  if (!delegates &&
       transport::cma_copy(segment_.peers().pid_of(rank), remote, local, bytes, put) != 0) {
     return false;
   }
-  if (turn.is_timed && by_desk == turn.by_desk) {
-    tuning_.add(put, bytes, by_desk, os::now_ns() - begin_ns);
+  if (turn.is_timed && delegates == turn.delegates) {
+    tuning_.add(put, bytes, delegates, os::now_ns() - begin_ns);
   }
   return true;
 }
 
 // Whether copy_attended() may carry it out.
-bool ExposedPath::is_attended_stretch(const Operation& operation) {
+bool ExposedPath::is_attended_range(const Operation& operation) {
   const mob_transfer_t& transfer = *operation.transfer;
   return (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) &&
          operation.shape.kind == MOB_CONTIGUOUS &&
@@ -100,7 +100,7 @@ bool ExposedPath::is_attended_stretch(const Operation& operation) {
 
 mob_status_t ExposedPath::carry(const Operation& operation) {
   const Delegation::Stay stay(delegation_);
-  if (is_attended_stretch(operation)) {
+  if (is_attended_range(operation)) {
     const Shape& shape = operation.shape;
     const mob_transfer_t& transfer = *operation.transfer;
     if (copy_attended(transfer.rank, shape.lowest, shape.local, shape.total_bytes,
@@ -117,7 +117,7 @@ Delegation::Outcome ExposedPath::ask_waiting_target(const Operation& operation) 
   using enum Delegation::Outcome;
   const mob_transfer_t& transfer = *operation.transfer;
   const bool put = transfer.kind == MOB_PUT;
-  if (operation.notice.by_target || operation.shape.total_bytes == 0) return kNotForDesk;
+  if (operation.notice.by_target || operation.shape.total_bytes == 0) return kNotDelegated;
   const Delegation::Outcome outcome =
       put || transfer.kind == MOB_GET
           ? delegation_.move(transfer.rank, operation.shape, put, operation.route.calls)

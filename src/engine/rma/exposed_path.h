@@ -64,7 +64,7 @@ class ExposedPath {
  private:
   static size_t kernel_time(mob_kind_t kind, const transport::Shape& shape, bool may_read_gaps);
   bool copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
-  bool is_attended_stretch(const Operation& operation);
+  bool is_attended_range(const Operation& operation);
 
   Segment& segment_;
   KernelCopy& kernel_copy_;

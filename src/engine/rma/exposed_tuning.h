@@ -25,21 +25,21 @@ class ExposedTuning {
   static constexpr size_t kLeastBytes = 512;
 
   struct Turn {
-    bool by_desk = true;
+    bool delegates = true;
     bool is_timed = false;  // the caller reports the time to add()
   };
   // Called before each transfer of kLeastBytes to Delegation::kMostBytes.
   Turn begin(bool put, size_t bytes) {
     AbTuner& trial = trial_of(put, bytes);
     const std::lock_guard lock(mutex_);
-    const bool by_desk = trial.takes_first();
-    return {by_desk, trial.begins()};
+    const bool delegates = trial.takes_first();
+    return {delegates, trial.begins()};
   }
-  // Reports the time of a transfer by the path of `by_desk`.
-  void add(bool put, size_t bytes, bool by_desk, uint64_t ns) {
+  // Reports the time of a transfer by the path of `delegates`.
+  void add(bool put, size_t bytes, bool delegates, uint64_t ns) {
     AbTuner& trial = trial_of(put, bytes);
     const std::lock_guard lock(mutex_);
-    trial.add(by_desk, static_cast<int64_t>(ns));
+    trial.add(delegates, static_cast<int64_t>(ns));
   }
 
  private:

@@ -25,15 +25,15 @@ struct alignas(64) RemapHit {
   std::atomic<uint64_t> version{0};                            // … and the version of this entry
 };
 
-inline constexpr size_t kMovedHits = 64;
+inline constexpr size_t kRemapHits = 64;
 
 // A range that has its owner's address here, but is used out of line, is looked up again after so
 // many uses, so that it can be inlined again (remap_views.h).
 inline constexpr uint32_t kUsesPerLook = 64;
 
 inline RemapHit& remap_hit_of(mob_rank_t rank) {
-  static constinit std::array<RemapHit, kMovedHits> hits;
-  return hits[static_cast<uint32_t>(rank) % kMovedHits];
+  static constinit std::array<RemapHit, kRemapHits> hits;
+  return hits[static_cast<uint32_t>(rank) % kRemapHits];
 }
 
 // A pointer here to bytes of a rank's remapped memory if they lie in the cached range; else null.

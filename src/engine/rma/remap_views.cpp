@@ -127,19 +127,19 @@ void RemapViews::enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t
 
 // Empties the entry for this rank in a local peer, whatever it holds: an entry that is dropped by
 // mistake is found again.
-mob_status_t RemapViews::forget_at(mob_rank_t mate, uint64_t entries, TargetUse use,
+mob_status_t RemapViews::forget_at(mob_rank_t peer, uint64_t entries, TargetUse use,
                                    uintptr_t address) {
   const mob_target_t_& mine = target_entry(segment_.peers().rank(), use);
   const uintptr_t within =
       reinterpret_cast<uintptr_t>(mine.limit) - reinterpret_cast<uintptr_t>(mob_targets_);
   const TargetLimits none{};
-  const int error = transport::cma_copy(segment_.peers().pid_of(mate), entries + within,
+  const int error = transport::cma_copy(segment_.peers().pid_of(peer), entries + within,
                                         none.data(), sizeof none, true);
   if (error == 0 || error == ESRCH) return MOB_OK;
   return base::fail_errno(MOB_ERR_SYSTEM, error,
                           "rank %d uses the memory at %p directly, and the kernel does not let "
                           "this process write to that one any more, to end it",
-                          mate, reinterpret_cast<void*>(address));
+                          peer, reinterpret_cast<void*>(address));
 }
 
 mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
@@ -151,8 +151,8 @@ mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
              segment_.peers().liveness().has_left(index);
     };
     while (block.is_entering.load(std::memory_order_acquire) != 0 && !has_gone()) sched_yield();
-    const mob_rank_t mate = segment_.peers().job().rank_at(index);
-    if (segment_.peers().is_same_process(mate)) {
+    const mob_rank_t peer = segment_.peers().job().rank_at(index);
+    if (segment_.peers().is_same_process(peer)) {
       target_forget_all(segment_.peers().rank(), address, bytes);
       continue;
     }
@@ -161,10 +161,10 @@ mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
     // The peer has entered no memory of this process then, and its process id here may be
     // another's.
     if (!segment_.peers().knows_pid_of(segment_.peers().rank()) ||
-        !segment_.peers().knows_pid_of(mate))
+        !segment_.peers().knows_pid_of(peer))
       continue;
     for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
-      if (const mob_status_t status = forget_at(mate, entries, use, address)) return status;
+      if (const mob_status_t status = forget_at(peer, entries, use, address)) return status;
     }
   }
   return MOB_OK;

@@ -67,7 +67,7 @@ class RemapViews {
   void drop_overlapping(mob_rank_t rank, uintptr_t start, size_t bytes);
   size_t drop_stale(mob_rank_t rank, const RangeTable& table);
   Views::iterator drop(Views::iterator view);
-  mob_status_t forget_at(mob_rank_t mate, uint64_t entries, TargetUse use, uintptr_t address);
+  mob_status_t forget_at(mob_rank_t peer, uint64_t entries, TargetUse use, uintptr_t address);
 
   Segment& segment_;
   const KernelCopy& kernel_copy_;

@@ -80,7 +80,7 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
     if (is_moved) {
       static_cast<void>(remove(address));
     } else {
-      if (added->second.part.bytes != 0) drop_region(segment_, added->second.part);
+      if (added->second.region.bytes != 0) drop_region(segment_, added->second.region);
       moved_.erase(added);
     }
     return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
@@ -94,15 +94,15 @@ mob_status_t Remaps::remove(uintptr_t address) {
   try {
     publish();
     status = views_.revoke(address, moved.end - address);
-    if (status == MOB_OK && moved.part.bytes != 0) status = move_back(moved);
+    if (status == MOB_OK && moved.region.bytes != 0) status = move_back(moved);
   } catch (const std::bad_alloc&) {
     status = fail(MOB_ERR_MEMORY, "no memory to move pages back");
   }
   if (status != MOB_OK) {
     moved_.insert(std::move(removed));
     publish();
-  } else if (moved.part.bytes != 0) {
-    drop_region(segment_, moved.part);
+  } else if (moved.region.bytes != 0) {
+    drop_region(segment_, moved.region);
   }
   return status;
 }
@@ -110,7 +110,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
 void Remaps::take_back() {
   for (const auto& [address, moved] : moved_) {
     // Pages that cannot be moved back keep their contents, as the last mapping of the segment.
-    if (moved.part.bytes != 0) static_cast<void>(move_back(moved));
+    if (moved.region.bytes != 0) static_cast<void>(move_back(moved));
     target_forget_all(segment_.peers().rank(), address, moved.end - address);
   }
   moved_.clear();
@@ -125,19 +125,20 @@ bool Remaps::others_need_them() const {
   return false;
 }
 
-os::SharedPlace Remaps::place_of(const Region& part) const {
-  return {segment_.peers().host().segment(), job::kWindowOffset + part.offset};
+os::SharedPlace Remaps::place_of(const Region& region) const {
+  return {segment_.peers().host().segment(), job::kWindowOffset + region.offset};
 }
 
 mob_status_t Remaps::move(const char* call, Moved* moved) {
   const auto memory = moved->is_anonymous ? RegionMemory::kAsUsed : RegionMemory::kReserved;
-  if (const mob_status_t status = make_region(segment_, moved->page_bytes, memory, &moved->part)) {
+  if (const mob_status_t status =
+          make_region(segment_, moved->page_bytes, memory, &moved->region)) {
     return status;
   }
-  const os::SharedPlace place = place_of(moved->part);
+  const os::SharedPlace place = place_of(moved->region);
   mob_status_t status = os::begin_copies(moved->first_page, moved->page_bytes, place);
   if (status == MOB_OK) {
-    void* copy = segment_.local_address(moved->part.offset);
+    void* copy = segment_.local_address(moved->region.offset);
     os::announce_move(moved->first_page, moved->page_bytes);
     status = move_pages(call, [&] {
       return os::make_shared(moved->first_page, moved->page_bytes, moved->is_anonymous, place,
@@ -145,12 +146,12 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
     });
     if (status != MOB_OK) os::end_copies(moved->first_page);
   }
-  if (status != MOB_OK) drop_region(segment_, moved->part);
+  if (status != MOB_OK) drop_region(segment_, moved->region);
   return status;
 }
 
 mob_status_t Remaps::move_back(const Moved& moved) {
-  const os::SharedPlace place = place_of(moved.part);
+  const os::SharedPlace place = place_of(moved.region);
   os::announce_move(moved.first_page, moved.page_bytes);
   const mob_status_t status = move_pages(
       "mob_withdraw", [&] { return os::make_private(moved.first_page, moved.page_bytes, place); });
@@ -161,7 +162,7 @@ mob_status_t Remaps::move_back(const Moved& moved) {
 void Remaps::publish() {
   std::vector<ListedRange> ranges;
   for (const auto& [address, moved] : moved_) {
-    ranges.push_back({address, moved.end, moved.part.offset + (address - moved.first_page)});
+    ranges.push_back({address, moved.end, moved.region.offset + (address - moved.first_page)});
   }
   list_.publish(ranges);
 }
@@ -236,7 +237,7 @@ void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 }
 
 void Remaps::forget_hits() {
-  for (mob_rank_t rank = 0; rank < static_cast<mob_rank_t>(kMovedHits); ++rank) {
+  for (mob_rank_t rank = 0; rank < static_cast<mob_rank_t>(kRemapHits); ++rank) {
     RemapHit& hit = remap_hit_of(rank);
     change_remap_hit(hit, [&] { hit.bytes.store(0, std::memory_order_relaxed); });
   }

@@ -56,14 +56,14 @@ class Remaps final : public RemappedMemory {
     uint64_t end;  // of the requested range
     uintptr_t first_page;
     uint64_t page_bytes;  // of all pages
-    Region part;          // holds the pages; no bytes where no other process needs it
+    Region region;        // holds the pages; no bytes where no other process needs it
     bool is_anonymous;
   };
 
   bool others_need_them() const;
   mob_status_t move(const char* call, Moved* moved);
   mob_status_t move_back(const Moved& moved);
-  os::SharedPlace place_of(const Region& part) const;
+  os::SharedPlace place_of(const Region& region) const;
   void publish();
   struct Place {
     ListedRange range{};

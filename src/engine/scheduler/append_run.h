@@ -52,8 +52,8 @@ struct AppendRun : mob_stretch_t_ {
 inline AppendRun& last_append_run() {
   return static_cast<AppendRun&>(*std::atomic_ref(mob_stretch_).load(std::memory_order_relaxed));
 }
-inline void set_last_append_run(AppendRun& stretch) {
-  std::atomic_ref(mob_stretch_).store(&stretch, std::memory_order_relaxed);
+inline void set_last_append_run(AppendRun& run) {
+  std::atomic_ref(mob_stretch_).store(&run, std::memory_order_relaxed);
 }
 
 // Ends the calling thread's append run, so that its next call makes all checks. For changes that

@@ -78,13 +78,13 @@ void Scheduler::issue_recorded() {
   // that thread may wait for the locks. Puts first: for them the target only sends a request (to
   // read), which would otherwise wait behind its data for gets, and leave first one direction idle
   // and then the other. For the same reason puts whose bytes need no request come last.
-  AmRma& served = services_.requests;
+  AmRma& requests = services_.requests;
   for (Move& move : moves) {
-    if (move.transfer.kind == MOB_PUT) move.turn = served.goes_unasked(move.transfer) ? 2 : 0;
+    if (move.transfer.kind == MOB_PUT) move.turn = requests.goes_unasked(move.transfer) ? 2 : 0;
   }
   for (const int turn : {0, 1, 2}) {
     for (const Move& move : moves) {
-      if (move.turn == turn) served.start_bulk(move.transfer, *move.pending);
+      if (move.turn == turn) requests.start_bulk(move.transfer, *move.pending);
     }
   }
 }

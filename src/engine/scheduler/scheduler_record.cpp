@@ -313,11 +313,11 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
 // hardly any register has to be saved: there may be thousands of such puts in a row.
 mob_status_t Scheduler::append_put(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                    Put* otherwise) {
-  AppendRun& stretch = last_append_run();
-  if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !stretch.lock.enter()) {
+  AppendRun& run = last_append_run();
+  if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !run.lock.enter()) {
     return otherwise(rank, remote, local, bytes);
   }
-  auto& queue = static_cast<Queue&>(stretch);  // the run of no queue has no bias
+  auto& queue = static_cast<Queue&>(run);  // the run of no queue has no bias
   const auto place = reinterpret_cast<uintptr_t>(remote);
   const bool takes = queue.rank == rank && place - queue.alike_begin < queue.alike_bytes &&
                      queue.bias.further < queue.left &&

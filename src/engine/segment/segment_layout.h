@@ -54,9 +54,9 @@ struct ProcessBlock {
   RangeTable exposures;  // exposures.h
   RangeTable remaps;     // remaps.h
   // Where the process' delegation slots are: their offset in the window, plus 1 (rma/delegation.h).
-  std::atomic<uint64_t> desk;
+  std::atomic<uint64_t> delegation_slots;
   // 1: an origin found no waiting thread and took another path; the owner clears it.
-  std::atomic<uint32_t> missed_at_desk;
+  std::atomic<uint32_t> delegation_missed;
   // 1: the process is in mob_finalize() and takes no part in collective calls any more.
   std::atomic<uint32_t> is_ending;
   // Where the process keeps its entries for inlined operations, once one of them is of another
