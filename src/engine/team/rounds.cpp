@@ -107,12 +107,12 @@ Rounds::Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank
                    static_cast<size_t>(series) * sizeof(TeamMember::Lines)) {
   if (area == nullptr) return;
   own_lines_ = &lines_of(rank);
-  find_mates();
+  find_local_peers();
 }
 
-void Rounds::find_mates() {
-  const auto mates_of = [&](const std::vector<mob_rank_t>& members) {
-    Mates result;
+void Rounds::find_local_peers() {
+  const auto local_peers_of = [&](const std::vector<mob_rank_t>& members) {
+    LocalPeers result;
     for (const mob_rank_t i : members) {
       result.push_back({&lines_of(i), &services_.segment.doorbell(map_.world_rank(i))});
     }
@@ -120,15 +120,15 @@ void Rounds::find_mates() {
   };
   if (meet_by_ == MeetBy::kGrid) {
     const GridBarrier grid(map_.size(), rank_);
-    mates_ = mates_of(grid.row());
-    across_ = mates_of(grid.across());
-    onlookers_ = mates_of(grid.onlookers());
+    local_peers_ = local_peers_of(grid.row());
+    across_ = local_peers_of(grid.across());
+    onlookers_ = local_peers_of(grid.onlookers());
   } else if (meet_by_ == MeetBy::kFlags) {
     std::vector<mob_rank_t> others;
     for (mob_rank_t i = 0; i < map_.size(); ++i) {
       if (i != rank_) others.push_back(i);
     }
-    mates_ = mates_of(others);
+    local_peers_ = local_peers_of(others);
   }
 }
 
@@ -138,8 +138,8 @@ bool Rounds::has_left_these(mob_rank_t rank) const {
                                    : services_.peers.is_leaving(process);
 }
 
-// Members give up at different points, so a round is not used again: leftovers of one member must
-// not complete the next call of another.
+// Members give up at different points, so the team stays broken: a round that one member left
+// unfinished must not complete the next call of another.
 template <typename Done, typename Lacks>
 mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
   // In this order: a member that leaves has done its part before, or never does it.
@@ -264,9 +264,9 @@ mob_status_t Rounds::meet(uint64_t expected_ns) {
 
 mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   post();
-  auto next = mates_.cbegin();  // those before it are known to have come
+  auto next = local_peers_.cbegin();  // those before it are known to have come
   const auto all_came = [&] {
-    for (; next != mates_.cend(); ++next) {
+    for (; next != local_peers_.cend(); ++next) {
       if (!has_posted(*next->lines)) return false;
     }
     return true;
@@ -275,7 +275,7 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   // travel at once.
   const bool came = all_came();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
-  for (const Mate& mate : mates_) Waiter::ring_after_fence(*mate.doorbell);
+  for (const LocalPeer& peer : local_peers_) Waiter::ring_after_fence(*peer.doorbell);
   // No other member reads that line yet. When its turn comes, it is in this cache and ready to be
   // written.
   os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);
@@ -304,7 +304,7 @@ mob_status_t Rounds::meet_other_rows() {
   };
   const bool came = all_came();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
-  for (const Mate& mate : onlookers_) Waiter::ring_after_fence(*mate.doorbell);
+  for (const LocalPeer& peer : onlookers_) Waiter::ring_after_fence(*peer.doorbell);
   os::prefetch_to_write(&row_of(*own_lines_, round_ + 1));
   return came ? MOB_OK : wait_for_those_who_come(all_came);
 }

@@ -141,11 +141,11 @@ class Rounds {
 
  private:
   // Another member, as this one reaches it.
-  struct Mate {
+  struct LocalPeer {
     TeamMember::Lines* lines;
     ProcessBlock::Doorbell* doorbell;
   };
-  using Mates = std::vector<Mate>;
+  using LocalPeers = std::vector<LocalPeer>;
 
   // Members' blocks start on a page.
   static constexpr size_t kHeaderPadding = 4096 - sizeof(TeamHeader);
@@ -187,7 +187,7 @@ class Rounds {
   void post();
   void ring_all_after_fence();
   void tell_done_waiters_after_fence();
-  void find_mates();
+  void find_local_peers();
   mob_status_t meet_by_flags(uint64_t expected_ns);
   mob_status_t meet_other_rows();
   mob_status_t meet_by_count();
@@ -212,9 +212,9 @@ class Rounds {
   // Members whose flags this one reads first: all others in a small team; the others of its row in
   // a grid. In a grid also the members of other rows whose flags this one reads, and those that
   // read the flag of this one.
-  Mates mates_;
-  Mates across_;
-  Mates onlookers_;
+  LocalPeers local_peers_;
+  LocalPeers across_;
+  LocalPeers onlookers_;
   // Round numbers wrap; only numbers close to each other are compared.
   uint32_t round_ = 0;
   uint32_t all_done_ = 0;    // all members are known to have ended this round

@@ -10,7 +10,7 @@
 namespace mobius::engine {
 namespace {
 
-struct LetterHead {
+struct TeamMessageHead {
   uint64_t team;
   TeamMessage::Kind kind;
 };
@@ -18,10 +18,10 @@ struct LetterHead {
 }  // namespace
 
 struct TeamMessages::Arrival {
-  TeamMessages* mail;
+  TeamMessages* messages;
   uint64_t team;
   mob_rank_t rank;
-  TeamMessage letter;
+  TeamMessage team_message;
 };
 
 void TeamMessages::open() {
@@ -35,7 +35,7 @@ void TeamMessages::open() {
 
 mob_status_t TeamMessages::send(uint64_t team, mob_rank_t rank, TeamMessage::Kind kind,
                                 const void* bytes, size_t count) {
-  const LetterHead head{team, kind};
+  const TeamMessageHead head{team, kind};
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kTeam);
   message.header = &head;
@@ -46,43 +46,44 @@ mob_status_t TeamMessages::send(uint64_t team, mob_rank_t rank, TeamMessage::Kin
 }
 
 void TeamMessages::receive(const mob_message_t& message, mob_delivery_t* delivery) {
-  LetterHead head{};
+  TeamMessageHead head{};
   if (message.header_bytes != sizeof head) return;
   std::memcpy(&head, message.header, sizeof head);
   const uint64_t team = head.team;
-  TeamMessage letter{std::unique_ptr<char[]>(new (std::nothrow) char[message.payload_bytes]),
-                     message.payload_bytes, head.kind};
-  if (letter.bytes == nullptr) {
+  TeamMessage team_message{std::unique_ptr<char[]>(new (std::nothrow) char[message.payload_bytes]),
+                           message.payload_bytes, head.kind};
+  if (team_message.bytes == nullptr) {
     base::log(base::LogLevel::kError, "no memory for %zu bytes of a collective call",
               message.payload_bytes);
-    return keep(team, message.source, std::move(letter));
+    return keep(team, message.source, std::move(team_message));
   }
   if (message.payload != nullptr || message.payload_bytes == 0) {
     if (message.payload_bytes != 0) {
-      transport::copy(letter.bytes.get(), message.payload, message.payload_bytes);
+      transport::copy(team_message.bytes.get(), message.payload, message.payload_bytes);
     }
-    keep(team, message.source, std::move(letter));
+    keep(team, message.source, std::move(team_message));
     return;
   }
-  auto arrival = std::make_unique<Arrival>(Arrival{this, team, message.source, std::move(letter)});
-  delivery->payload = arrival->letter.bytes.get();
+  auto arrival =
+      std::make_unique<Arrival>(Arrival{this, team, message.source, std::move(team_message)});
+  delivery->payload = arrival->team_message.bytes.get();
   delivery->handler = [](mob_token_t, void* argument) {
     const std::unique_ptr<Arrival> whole(static_cast<Arrival*>(argument));
-    whole->mail->keep(whole->team, whole->rank, std::move(whole->letter));
+    whole->messages->keep(whole->team, whole->rank, std::move(whole->team_message));
   };
   delivery->argument = arrival.release();
 }
 
-void TeamMessages::keep(uint64_t team, mob_rank_t rank, TeamMessage letter) {
+void TeamMessages::keep(uint64_t team, mob_rank_t rank, TeamMessage team_message) {
   const std::lock_guard lock(mutex_);
-  queues_[{team, rank}].push_back(std::move(letter));
+  queues_[{team, rank}].push_back(std::move(team_message));
 }
 
-bool TeamMessages::take(uint64_t team, mob_rank_t rank, TeamMessage* letter) {
+bool TeamMessages::take(uint64_t team, mob_rank_t rank, TeamMessage* team_message) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find({team, rank});
   if (found == queues_.end()) return false;
-  *letter = std::move(found->second.front());
+  *team_message = std::move(found->second.front());
   found->second.pop_front();
   if (found->second.empty()) queues_.erase(found);
   return true;

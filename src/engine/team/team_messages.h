@@ -17,8 +17,8 @@ namespace mobius::engine {
 
 class Messages;
 
-// The team number of the end of the job (Series::kEnd). The world is 0; other teams have a number
-// of their first member in the upper half.
+// The team number of the end of the job (Series::kEnd). The world is 0; other teams have the
+// rank of their first member, plus 1, in the upper half.
 inline constexpr uint64_t kEndOfJob = 1;
 
 struct TeamMessage {
@@ -43,7 +43,7 @@ class TeamMessages {
                     size_t count);
 
   // Takes the next message of a sender, if there is one. Any thread.
-  bool take(uint64_t team, mob_rank_t rank, TeamMessage* letter);
+  bool take(uint64_t team, mob_rank_t rank, TeamMessage* team_message);
 
   // Whether there is a message of that sender.
   bool has_come(uint64_t team, mob_rank_t rank);
@@ -56,7 +56,7 @@ class TeamMessages {
   struct Arrival;
 
   void receive(const mob_message_t& message, mob_delivery_t* delivery);
-  void keep(uint64_t team, mob_rank_t rank, TeamMessage letter);
+  void keep(uint64_t team, mob_rank_t rank, TeamMessage team_message);
 
   Messages& messages_;
   std::mutex mutex_;  // guards queues_

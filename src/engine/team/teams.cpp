@@ -29,12 +29,12 @@ uint64_t digest_of(std::span<const mob_rank_t> ranks) {
 
 }  // namespace
 
-bool Teams::find_mates(const TeamMap& map, std::vector<mob_rank_t>* mates) const {
+bool Teams::find_local_members(const TeamMap& map, std::vector<mob_rank_t>* local_members) const {
   for (mob_rank_t member = 0; member < map.size(); ++member) {
     const mob_rank_t rank = map.world_rank(member);
-    if (services_.peers.is_here(rank)) mates->push_back(rank);
+    if (services_.peers.is_here(rank)) local_members->push_back(rank);
   }
-  return mates->size() == static_cast<size_t>(map.size());
+  return local_members->size() == static_cast<size_t>(map.size());
 }
 
 mob_status_t Teams::make_area(mob_rank_t size, uint64_t* offset) {
@@ -50,14 +50,15 @@ mob_status_t Teams::make_area(mob_rank_t size, uint64_t* offset) {
 // The area is that of the members on this host.
 mob_status_t Teams::adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
                           std::unique_ptr<Team>* team, Series series) {
-  std::vector<mob_rank_t> mates;
-  const bool all_here = find_mates(map, &mates);
-  const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
+  std::vector<mob_rank_t> local_members;
+  const bool all_here = find_local_members(map, &local_members);
+  const uint64_t chunks =
+      chunks_of(Team::area_bytes(static_cast<mob_rank_t>(local_members.size())));
   if (const mob_status_t status = services_.segment.window().allow(area_offset, chunks))
     return status;
   void* const area = services_.segment.local_address(area_offset);
   if (!all_here) {
-    TeamMap here = TeamMap::of(mates);
+    TeamMap here = TeamMap::of(local_members);
     const mob_rank_t place = here.rank_of(services_.peers.rank());
     auto local =
         std::make_unique<Team>(services_, std::move(here), place, area, area_offset, series);
@@ -95,7 +96,7 @@ mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
                world_->area_offset(), kEndOfJob, team, Series::kEnd);
 }
 
-// The arguments of a member in a call that makes teams. A member uses the values of others only
+// The arguments of one member in a call that makes teams. A member uses the values of others only
 // once all are known to make the same call.
 struct Teams::Choice {
   static constexpr uint64_t kSplit = 0x4d6f6254'73706c69;
@@ -203,10 +204,10 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
   constexpr const char* kWhat = "making a team";
   Registry<Team>::Place place(live_);
   Area area{MOB_OK, 0, 0};
-  std::vector<mob_rank_t> mates;
-  if (map != nullptr) find_mates(*map, &mates);
-  const bool leads = !mates.empty() && mates.front() == services_.peers.rank();
-  const auto members = static_cast<mob_rank_t>(mates.size());
+  std::vector<mob_rank_t> local_members;
+  if (map != nullptr) find_local_members(*map, &local_members);
+  const bool leads = !local_members.empty() && local_members.front() == services_.peers.rank();
+  const auto members = static_cast<mob_rank_t>(local_members.size());
   if (leads) area.status = make_area(members, &area.offset);
   if (rank == 0) area.id = static_cast<uint64_t>(services_.peers.rank() + 1) << 32 | ++made_;
   std::vector<Area> areas;
@@ -218,7 +219,7 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
     const auto told_by = [&](mob_rank_t world_rank) {
       return areas[static_cast<size_t>(parent.map().rank_of(world_rank))];
     };
-    const Area own = told_by(mates.front());
+    const Area own = told_by(local_members.front());
     const uint64_t id = told_by(map->world_rank(0)).id;
     if (own.status == MOB_OK) status = adopt(*map, rank, own.offset, id, &team);
     if (status == MOB_OK) status = place.check(kWhat);
@@ -252,10 +253,10 @@ mob_status_t Teams::gather(const char* call, std::span<const mob_rank_t> ranks,
   };
   const TeamMap map = TeamMap::of(ranks);
   const mob_rank_t rank = map.rank_of(services_.peers.rank());
-  std::vector<mob_rank_t> mates;
-  find_mates(map, &mates);
-  const bool leads = mates.front() == services_.peers.rank();
-  const auto members = static_cast<mob_rank_t>(mates.size());
+  std::vector<mob_rank_t> local_members;
+  find_local_members(map, &local_members);
+  const bool leads = local_members.front() == services_.peers.rank();
+  const auto members = static_cast<mob_rank_t>(local_members.size());
   Registry<Team>::Place place(live_);
   Area area{MOB_OK, 0, 0};
   if (leads) area.status = make_area(members, &area.offset);
@@ -265,9 +266,11 @@ mob_status_t Teams::gather(const char* call, std::span<const mob_rank_t> ranks,
     return status;
   };
   if (exchange(&area, sizeof area, areas.data(), argument) != 0) return give_up(failed());
-  const Area& own = areas[static_cast<size_t>(map.rank_of(mates.front()))];
+  const Area& own = areas[static_cast<size_t>(map.rank_of(local_members.front()))];
   mob_status_t status = area.status;
-  if (status == MOB_OK && own.status != MOB_OK) status = peer_failed(mates.front(), own.status);
+  if (status == MOB_OK && own.status != MOB_OK) {
+    status = peer_failed(local_members.front(), own.status);
+  }
   std::unique_ptr<Team> team;
   if (status == MOB_OK) status = adopt(map, rank, own.offset, areas[0].id, &team);
   if (status == MOB_OK) status = place.check(call);

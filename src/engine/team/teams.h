@@ -62,7 +62,7 @@ class Teams {
   mob_status_t make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle);
 
   // Lists the members of a team that are on this host; returns whether all are.
-  bool find_mates(const TeamMap& map, std::vector<mob_rank_t>* mates) const;
+  bool find_local_members(const TeamMap& map, std::vector<mob_rank_t>* local_members) const;
   // Makes the area for a team of `size` members on one host. One member calls it, and each member
   // then adopts the area.
   mob_status_t make_area(mob_rank_t size, uint64_t* offset);
