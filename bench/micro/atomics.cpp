@@ -67,7 +67,7 @@ constexpr size_t kAreaBytes = kRows * kPitchDoubles * sizeof(double);
 
 Benchmark accumulate_rows(mob_rank_t target, double* remote, double* local) {
   return {"accumulate_rows",
-          "128 rows of 512 bytes of doubles added to every other 512 bytes of a host-mate",
+          "128 rows of 512 bytes of doubles added to every other 512 bytes of a local peer",
           {updates("plain loops",
                    [=] {
                      for (size_t row = 0; row < kRows; ++row) {
@@ -112,7 +112,7 @@ Benchmark accumulate_integers(mob_rank_t target, uint32_t* remote, uint32_t* wor
     require(mob_fetch_add4(target, words + i, 1, &old), "mob_fetch_add4");
   }
   return {"accumulate_integers",
-          "64 KiB of uint32 added to a host-mate's",
+          "64 KiB of uint32 added to those of a local peer",
           {updates(
                "plain loop", [=] { add_integers(remote, local); }, 500),
            add_to("mob_accumulate", remote, false), add_to("mob_accumulate, by both", remote, true),

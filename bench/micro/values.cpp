@@ -91,14 +91,14 @@ std::vector<Benchmark> value_benchmarks() {
   auto* words = static_cast<uint64_t*>(shared_memory(kWords * sizeof(uint64_t), target));
   auto* others = static_cast<uint64_t*>(shared_memory(kWords * sizeof(uint64_t), target));
   return {{"put8",
-           "one 8-byte put of a loop over 16 KiB of a host-mate",
+           "one 8-byte put of a loop over 16 KiB of a local peer",
            {variant("plain store", store_sweep, target, words),
             variant("mob_put8", put_sweep, target, words),
             variant("mob_put8, status checked", checked_put_sweep, target, words),
             variant("mob_put (any size)", symbol_put_sweep, target, words),
             alternating(target, words, others)}},
           {"get8",
-           "one 8-byte get of a loop over 16 KiB of a host-mate",
+           "one 8-byte get of a loop over 16 KiB of a local peer",
            {variant("plain load", load_sweep, target, words),
             variant("mob_get8", get_sweep, target, words)}},
           {"put8_flush",
