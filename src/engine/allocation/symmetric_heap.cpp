@@ -46,10 +46,11 @@ mob_status_t SymmetricHeap::make(Allocations& allocations, const char* call, Tea
                 call);
   }
   if (maximum == 0 || initial > maximum) {
-    return fail(MOB_ERR_ARGUMENT,
-                "%s: at first %zu bytes and at most %zu; the maximum must be at least 1 and no "
-                "less than the other",
-                call, initial, maximum);
+    return fail(
+        MOB_ERR_ARGUMENT,
+        "%s: the initial size is %zu bytes and the maximum %zu; the maximum must be at least 1 "
+        "and at least the initial size",
+        call, initial, maximum);
   }
   if (maximum > allocations.services().segment.window().bytes()) {
     return fail(MOB_ERR_RANGE,

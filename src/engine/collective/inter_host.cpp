@@ -124,7 +124,8 @@ void InterHost::resign() noexcept {
     } catch (const std::bad_alloc&) {
       // There is no connection to that member and no memory to make one. Its leader learns of the
       // failure from the members of this host.
-      base::log(base::LogLevel::kWarn, "no memory left to tell rank %d of it",
+      base::log(base::LogLevel::kWarn,
+                "no memory left to tell rank %d that this rank gave up the team",
                 map_.world_rank(member));
     }
   }

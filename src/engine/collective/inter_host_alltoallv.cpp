@@ -237,7 +237,9 @@ mob_status_t InterHost::Alltoallv::take_row(size_t group) {
       return MOB_OK;
     }
   }
-  return fail(MOB_ERR_SYSTEM, "mob_alltoallv: what member %d has sent makes no sense", leader);
+  return fail(MOB_ERR_SYSTEM,
+              "mob_alltoallv: the length of the message of member %d contradicts the sizes in it",
+              leader);
 }
 
 // Collective over the members of this host. The leader tells how the blocks came, and the largest

@@ -102,11 +102,10 @@ mob_status_t PeerBuffers::settle() {
       team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat, os::now_ns() - began_ns_);
   if (team_.is_broken()) return MOB_ERR_PEER;  // the loss explains the failure
   if (unreached_ < 0) return status;
-  return base::fail(
-      MOB_ERR_RANGE,
-      "%s cannot reach all of the memory that rank %d or this one passed to it: is it mapped, "
-      "and what is to be written not read-only?",
-      kWhat, team_.map().world_rank(unreached_));
+  return base::fail(MOB_ERR_RANGE,
+                    "%s cannot reach all of the memory that rank %d or this one passed to it; pass "
+                    "mapped memory, writable for results",
+                    kWhat, team_.map().world_rank(unreached_));
 }
 
 }  // namespace mobius::engine
