@@ -44,7 +44,7 @@ enum class InternalHandler : unsigned {
   kRemote,    // remote/remote_objects.h
   kTeam,      // team/team_messages.h
   kPack,      // request/batch_server.h
-  kPacked,    // scheduler.h
+  kPacked,    // scheduler/scheduler.h
   kClaiming,  // remote/remote_lock_batch.h
   kClaimed,
   kKeys,  // request/rkeys.h

@@ -11,9 +11,6 @@
 // Dead owners are looked for when a thread waits for long: about every 100 ms the waiting process
 // asks the hosting one to check for them. If the hosting process is gone, the waiting process finds
 // that out itself.
-//
-// Owners that died are looked for when somebody waits for long: the waiting process asks the
-// hosting one to look again, about every 100 ms, and finds out itself if that one is gone.
 
 #include <mobius/job.h>
 
