@@ -145,13 +145,13 @@ void Link::commit() {
   const bool answers_only = is_answer && (staged_bytes_ == 0 || holding_ != nullptr);
   staged_bytes_ += reserved_bytes_;
   if (!is_answer) note_own();
-  AckPiggyback& riding = ridings_[answering.has_told ? 1 : 0];
+  AckPiggyback& piggyback = piggybacks_[answering.has_told ? 1 : 0];
   // Without a network thread nobody would send a held answer if the program stops polling.
-  if (answers_only && riding.waits() && !progress_.rests()) {
+  if (answers_only && piggyback.waits() && !progress_.rests()) {
     if (holding_ == nullptr) {
       held_looks_ = 0;
       held_until_ns_ = os::now_ns() + AckPiggyback::kSoonNs;
-      holding_ = &riding;
+      holding_ = &piggyback;
     }
     network_.note_held(held_until_ns_);
     return;
@@ -160,18 +160,18 @@ void Link::commit() {
   if (under_way() != 0 || joined != 0) {
     network_.note_unsettled();
   } else if (send_staged() && answers_only) {
-    riding.note_alone(os::now_ns());
+    piggyback.note_alone(os::now_ns());
   }
 }
 
 // Needs mutex_. Notes that the program sends a record of its own.
 void Link::note_own() {
-  for (AckPiggyback& riding : ridings_) {
-    const bool held = &riding == holding_;
+  for (AckPiggyback& piggyback : piggybacks_) {
+    const bool held = &piggyback == holding_;
     if (held) {
-      riding.note_rode();
-    } else if (riding.is_undecided()) {
-      riding.note_own(os::now_ns());
+      piggyback.note_rode();
+    } else if (piggyback.is_undecided()) {
+      piggyback.note_own(os::now_ns());
     }
   }
 }
@@ -313,7 +313,7 @@ bool Link::accept(const FrameHeader& header, const unsigned char* records, size_
 
 bool Link::accept_records(const unsigned char* records, size_t bytes) {
   if (bytes == 0) return true;
-  for (AckPiggyback& riding : ridings_) riding.note_heard();
+  for (AckPiggyback& piggyback : piggybacks_) piggyback.note_heard();
   const AnsweringScope scope(*this);
   for (size_t at = 0; at < bytes;) {
     FrameRecord record;

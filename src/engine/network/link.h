@@ -164,7 +164,7 @@ class Link {
   size_t reserved_bytes_ = 0;  // … and of the record that is being written
   // The first decides on answers to records that tell the program nothing, the second on answers to
   // records that tell it something: the program may well be about to send then.
-  std::array<AckPiggyback, 2> ridings_;
+  std::array<AckPiggyback, 2> piggybacks_;
   AckPiggyback* holding_ =
       nullptr;               // holds the staged records, all of them answers; null: nothing is held
   uint32_t held_looks_ = 0;  // how often settle() has found them held
