@@ -74,8 +74,8 @@ void MessageReceiver::run_traced(const Handler& handler, const mob_message_t& me
 void MessageReceiver::note_missing(unsigned id) {
   // A local peer learns of this when it sends. Other peers learn of it from the report on this
   // message.
-  base::log(base::LogLevel::kWarn, "a message of rank %d names handler %u, which is not there",
-            source_, id);
+  base::log(base::LogLevel::kWarn,
+            "a message of rank %d names handler %u, which is not registered here", source_, id);
   head_.note_unknown(id);
 }
 

@@ -599,11 +599,10 @@ mob_status_t MessageSender::tell_unknown() {
   if (missed == 0) return MOB_OK;
   const char* const plural = missed == 1 ? "" : "s";
   if (what == StreamHead::kUnknownCounter) {
-    return fail(
-        MOB_ERR_HANDLE,
-        "%llu message%s to rank %d named what is not there, the last a target counter that is "
-        "not live (freed before, or never made)",
-        static_cast<unsigned long long>(missed), plural, target_);
+    return fail(MOB_ERR_HANDLE,
+                "%llu message%s to rank %d named a handler or counter that does not exist, the "
+                "last a target counter that is not live (freed before, or never made)",
+                static_cast<unsigned long long>(missed), plural, target_);
   }
   return fail(MOB_ERR_HANDLE,
               "rank %d has no handler %u, and has dropped %llu message%s; register it there before "

@@ -221,7 +221,7 @@ void Network::received(const unsigned char* message, size_t bytes) {
       return;
     }
     if (!from->accept(header, message + sizeof header, bytes - sizeof header)) {
-      wrong = "it has sent what makes no sense";
+      wrong = "it has sent an invalid frame";
     }
   } catch (const std::bad_alloc&) {
     wrong = "this process has no memory left for what it has sent";
