@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Standard input: for rank 0 alone, and only what it reads."""
+"""Standard input: for one rank, and only what it reads."""
 
 from __future__ import annotations
 
@@ -29,3 +29,10 @@ def test_what_rank_0_does_not_read_stays(launcher: Launcher) -> None:
         code, out, _ = launcher.finish(process)
     assert code == 0
     assert sorted(out.splitlines()) == [b"rank got ", b"rank got first", b"shell got second"]
+
+
+def test_another_rank_or_none_may_get_it(launcher: Launcher) -> None:
+    done = launcher.run("-n", "3", "--tag", "--stdin", "2", "wc", "-c", data=b"words\n")
+    assert sorted(done.stdout.splitlines()) == [b"[0] 0", b"[1] 0", b"[2] 6"]
+    done = launcher.run("-n", "2", "--stdin", "none", "wc", "-c", data=b"words\n")
+    assert done.stdout == b"0\n0\n"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import shutil
 import stat
@@ -12,7 +13,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from launch_tools import Launcher, command
+from launch_tools import Launcher, command, refuse_calls
+
+# getrlimit and prlimit64, by which the C library asks for limits.
+PRLIMIT = {"x86_64": (97, 302), "aarch64": (163, 261)}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +37,21 @@ from launch_tools import Launcher, command
         (["--"], "no program given"),
         (["--fast", "true"], "unknown option --fast"),
         (["-x", "true"], "unknown option -x"),
+        (["-np", "x", "true"], "-n 'x': the number of processes"),
+        (["-np"], "-n needs a value"),
+        (["-host", "a", "true"], "write --hosts HOST[:N],..."),
+        (["-n", "2", "-hostfile", "f", "true"], "write --hosts HOST[:N],..."),
+        (["-genv", "A", "1", "true"], "write --env NAME=VALUE"),
+        (
+            ["--bind-to=core", "true"],
+            "unknown option --bind-to, as of another launcher; write --bind",
+        ),
+        (["-n", "1", "echo", "a", ":", "-n", "1", "echo", "b"], "':' separates programs"),
+        (["echo", ":", "echo"], "write -- before the program"),
+        (["--stdin", "all", "true"], "--stdin 'all': none, or a rank from 0 to 0"),
+        (["-n", "2", "--stdin", "2", "true"], "--stdin '2': none, or a rank from 0 to 1"),
+        (["--stdout", "file", "true"], "--stdout 'file': one of line, pipe"),
+        (["--hosts", "a:1", "--stdin", "0", "true"], "exclude --hosts"),
         (["--bind", "socket", "true"], "--bind 'socket': must be core or none"),
         (["--tag=yes", "true"], "--tag"),
         (["--env", "NAME", "true"], "--env 'NAME': write NAME=VALUE"),
@@ -51,6 +70,16 @@ def test_bad_command_lines(launcher: Launcher, words: list[str], said: str) -> N
     assert said in lines[0]
 
 
+@pytest.mark.parametrize("words", [["-np", "3"], ["--np", "3"], ["-n3"], ["--processes=3"]])
+def test_ways_to_say_how_many(launcher: Launcher, words: list[str]) -> None:
+    assert launcher.run(*words, "echo", "-np", "5").stdout == b"-np 5\n" * 3
+
+
+def test_what_follows_the_program_is_its_own(launcher: Launcher) -> None:
+    assert launcher.run("--", "echo", "a", ":", "-n", "1").stdout == b"a : -n 1\n"
+    assert launcher.run("--env", "-np=1", "echo", "-host").stdout == b"-host\n"
+
+
 @pytest.mark.parametrize("words", [["touch", "x"], ["--", "touch", "x"]])
 def test_tune_starts_nothing_but_its_own(tmp_path: Path, words: list[str]) -> None:
     done = subprocess.run([command(), "tune", "-n", "2", *words], cwd=tmp_path, capture_output=True)
@@ -61,6 +90,15 @@ def test_tune_starts_nothing_but_its_own(tmp_path: Path, words: list[str]) -> No
 
 def test_the_last_of_several_counts(launcher: Launcher) -> None:
     done = launcher.run("-n", "3", "--bind", "core", "-n", "2", "--bind", "none", "echo", "x")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"x\nx\n", b"")
+
+
+@pytest.mark.skipif(platform.machine() not in PRLIMIT, reason="the call's number is not known")
+def test_limits_that_the_system_does_not_tell_are_none(launcher: Launcher) -> None:
+    def refuse() -> None:
+        refuse_calls(*PRLIMIT[platform.machine()])
+
+    done = launcher.run("-n", "2", "echo", "x", preexec_fn=refuse)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"x\nx\n", b"")
 
 

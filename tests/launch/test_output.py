@@ -143,9 +143,7 @@ def test_slow_reader_holds_the_ranks_back(launcher: Launcher, stream: str) -> No
 
     def blocked() -> bool:
         writers = launcher.named("head")
-        return len(writers) == 2 and all(
-            "pipe" in Path(f"/proc/{pid}/wchan").read_text() for pid in writers
-        )
+        return len(writers) == 2 and all(state_of(pid) == "S" for pid in writers)
 
     # Blocked at every one of many looks: nothing moves any more.
     calm = 0
@@ -233,13 +231,103 @@ def test_closed_standard_descriptors(launcher: Launcher) -> None:
     assert (launcher.folder / "ran.1").exists()
 
 
-def test_ranks_inherit_nothing_but_the_standard_descriptors(launcher: Launcher) -> None:
-    ends = os.pipe()
-    done = launcher.run("-n", "2", "ls", "-m", "/proc/self/fd", pass_fds=ends)
-    for end in ends:
-        os.close(end)
-    # Standard input, output, error, and the folder that `ls` reads.
-    assert done.stdout.splitlines() == [b"0, 1, 2, 3"] * 2
+LOST_WORDS = python(
+    "import ctypes, os",
+    "libc = ctypes.CDLL(None)",
+    "libc.printf(b'words of %d\\n', int(os.environ['MOBIUS_RANK']))",
+    "open(os.environ['D'] + '/said.' + os.environ['MOBIUS_RANK'], 'w').close()",
+    "while len([n for n in os.listdir(os.environ['D']) if n.startswith('said')]) < 2: pass",
+    "os.kill(os.getpid(), 9)",
+)
+
+
+@pytest.mark.parametrize("options", [[], ["--tag"]])
+def test_lines_that_a_rank_printed_survive_its_crash(
+    launcher: Launcher, options: list[str]
+) -> None:
+    """The C library of a rank writes each line, as it does at a terminal."""
+    done = launcher.run("-n", "2", *options, *LOST_WORDS)
+    assert done.returncode == 137
+    tags = [b"[0] ", b"[1] "] if options else [b"", b""]
+    lines = [tag + b"words of %d" % rank for rank, tag in enumerate(tags)]
+    assert sorted(done.stdout.splitlines()) == lines
+
+
+def test_output_of_the_ranks_may_be_a_pipe(launcher: Launcher) -> None:
+    script = "test -p /dev/stdout && test -p /dev/stderr && echo pipes"
+    assert launcher.run("-n", "2", "--stdout", "pipe", "sh", "-c", script).stdout == b"pipes\n" * 2
+    script = "test -t 1 && test -p /dev/stderr && echo $TERM"
+    done = launcher.run("-n", "2", "sh", "-c", script, env={"TERM": "xterm"})
+    assert done.stdout == b"dumb\n" * 2
+    done = launcher.run("--env", "TERM=vt100", "sh", "-c", script, env={"TERM": "xterm"})
+    assert done.stdout == b"vt100\n"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("tag", [b"", b"[0] "])
+def test_beginning_of_a_line_is_seen_before_its_end(
+    launcher: Launcher, tag: bytes, stream: str
+) -> None:
+    """Among several ranks, too; a tag stands before it once."""
+    redirect = "exec >&2; " if stream == "stderr" else ""
+    script = redirect + (
+        "if [ $MOBIUS_RANK = 1 ]; then exec sleep 1000; fi; "
+        "printf 'name? '; until [ -e $D/go ]; do sleep 0.01; done; "
+        "printf '\\r10 %%'; until [ -e $D/on ]; do sleep 0.01; done; "
+        "printf '\\r20 %%\\n'; exit 3"
+    )
+    process = launcher.start("-n", "2", *(["--tag"] if tag else []), "sh", "-c", script)
+    seen = b""
+    source = getattr(process, stream).fileno()
+    for expected, signal_file in [(tag + b"name? ", "go"), (b"\r10 %", "on"), (b"\r20 %\n", "")]:
+        piece = b""
+        while len(piece) < len(expected):
+            piece += os.read(source, len(expected) - len(piece))
+        seen += piece
+        if signal_file:
+            (launcher.folder / signal_file).touch()
+    assert seen == tag + b"name? \r10 %\r20 %\n"
+    assert launcher.finish(process)[0] == 3
+
+
+def test_descriptors_beyond_the_standard_ones_go_to_rank_0(launcher: Launcher) -> None:
+    script = "for fd in /proc/self/fd/*; do readlink $fd | grep -q $D/kept && echo $fd; done; true"
+    kept = os.open(launcher.folder / "kept", os.O_RDONLY | os.O_CREAT)
+    name = f"/proc/self/fd/{kept}".encode()
+    done = launcher.run("-n", "3", "--tag", "sh", "-c", script, pass_fds=[kept])
+    assert done.stdout.splitlines() == [b"[0] " + name]
+    done = launcher.run("-n", "3", "--tag", "--stdin", "2", "sh", "-c", script, pass_fds=[kept])
+    assert done.stdout.splitlines() == [b"[2] " + name]
+    done = launcher.run("-n", "3", "--keep-fds", "sh", "-c", script, pass_fds=[kept])
+    assert done.stdout.splitlines() == [name] * 3
+    os.close(kept)
+
+
+def test_process_substitution(launcher: Launcher) -> None:
+    inner = '"$0" run -n 1 cat <(echo first) <(echo second)'
+    done = subprocess.run(
+        ["bash", "-c", inner, command()],
+        capture_output=True,
+        env=launcher.environment(),
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (b"first\nsecond\n", b"", 0)
+
+
+def test_a_pipe_that_a_rank_inherits_ends_with_the_rank(launcher: Launcher) -> None:
+    """Neither the launcher nor another rank holds it open."""
+    reader, writer = os.pipe()
+    script = f"if [ $MOBIUS_RANK = 0 ]; then echo word >&{writer}; exit 0; fi; exec sleep 1000"
+    process = subprocess.Popen(
+        [command(), "run", "-n", "2", "bash", "-c", script],
+        env=launcher.environment(),
+        pass_fds=[writer],
+    )
+    os.close(writer)
+    with os.fdopen(reader) as end:
+        assert end.read() == "word\n"
+    process.terminate()
+    assert process.wait() == 143
 
 
 def test_output_that_a_descendant_holds_open_does_not_hold_the_job(launcher: Launcher) -> None:

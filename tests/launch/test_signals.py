@@ -293,6 +293,54 @@ def test_end_of_typing(launcher: Launcher) -> None:
         assert terminal.exit_code() == 0
 
 
+@contextmanager
+def at_shell(launcher: Launcher, script: str) -> Iterator[Terminal]:
+    """Run a shell's script at a terminal, "$0" in it being the command."""
+    pid, master = pty.fork()
+    if pid == 0:
+        signal.alarm(HANG_SECONDS)
+        os.execve("/bin/bash", ["bash", "-c", script, command()], launcher.environment())
+    try:
+        yield Terminal(pid, master)
+    finally:
+        os.close(master)
+
+
+def test_what_no_rank_reads_is_left_for_the_shell(launcher: Launcher) -> None:
+    rank = "echo > $D/runs.$MOBIUS_RANK; until [ -e $D/go ]; do sleep 0.01; done"
+    script = f'"$0" run -n 2 sh -c \'{rank}\'; read line; echo "shell got <$line>"'
+    with at_shell(launcher, script) as terminal:
+        for rank_number in range(2):
+            launcher.file(f"runs.{rank_number}")
+        terminal.type(b"next command\n")
+        terminal.read_until(b"next command\r\n")  # the terminal shows what it has taken
+        (launcher.folder / "go").touch()
+        terminal.read_until(b"shell got <next command>")
+        assert terminal.exit_code() == 0
+
+
+def test_rank_0_has_the_terminal_itself(launcher: Launcher) -> None:
+    """It may switch off what is shown, and reads one line, not what follows."""
+    rank = 'if [ -t 0 ]; then stty -echo; printf "word? "; read word; echo got $word; fi'
+    script = f'"$0" run -n 2 sh -c \'{rank}\'; stty echo; read line; echo "shell got <$line>"'
+    with at_shell(launcher, script) as terminal:
+        terminal.read_until(b"word? ")
+        terminal.type(b"secret\nfor the shell\n")
+        terminal.read_until(b"got secret")
+        terminal.read_until(b"shell got <for the shell>")
+        assert terminal.seen.count(b"secret") == 1
+        assert terminal.exit_code() == 0
+
+
+def test_signals_reach_descendants_of_the_rank_at_the_terminal(launcher: Launcher) -> None:
+    script = SLEEP + "sleep 1000 & wait"
+    with at_terminal(launcher, "-n", "2", "sh", "-c", script) as terminal:
+        launcher.ranks(2)
+        wait_until(lambda: len(launcher.named("sleep")) == 2, "the descendants run")
+        os.kill(terminal.pid, signal.SIGTERM)
+        assert terminal.exit_code() == 143
+
+
 def test_terminal_that_disappears_ends_the_job(launcher: Launcher) -> None:
     with at_terminal(launcher, "-n", "2", "sh", "-c", SLEEP + "exec sleep 1000") as terminal:
         launcher.ranks(2)

@@ -23,6 +23,7 @@ namespace {
 
 using launch::Binding;
 using launch::kExitUsage;
+using launch::OutputKind;
 using launch::RunOptions;
 using launch::say;
 
@@ -30,6 +31,71 @@ using launch::say;
 int usage_error(std::string_view problem) {
   say("{}; see mobius run --help", problem);
   return kExitUsage;
+}
+
+// Our options whose value may be the next word.
+constexpr std::string_view kTakeValue[] = {"-n",         "--processes", "--bind",
+                                           "--on-death", "--env",       "--hosts",
+                                           "--stdin",    "--stdout",    "--virtual-hosts"};
+
+// What users of other launchers write, and what it is called here.
+struct ForeignOption {
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr std::string_view kWriteEnv = "write --env NAME=VALUE";
+constexpr std::string_view kWriteHosts = "write --hosts HOST[:N],...";
+constexpr std::string_view kWriteBind = "write --bind core or --bind none";
+constexpr std::string_view kLeaveOut = "leave it out: there may be more ranks than processors";
+constexpr ForeignOption kForeignOptions[] = {
+    {"-c", "write -n N"},
+    {"-ntasks", "write -n N"},
+    {"--ntasks", "write -n N"},
+    {"-x", kWriteEnv},
+    {"-env", kWriteEnv},
+    {"-genv", kWriteEnv},
+    {"--export", kWriteEnv},
+    {"-H", kWriteHosts},
+    {"-f", kWriteHosts},
+    {"-w", kWriteHosts},
+    {"-host", kWriteHosts},
+    {"--host", kWriteHosts},
+    {"-hosts", kWriteHosts},
+    {"-hostfile", kWriteHosts},
+    {"--hostfile", kWriteHosts},
+    {"-machinefile", kWriteHosts},
+    {"--machinefile", kWriteHosts},
+    {"-N", kWriteHosts},
+    {"-ppn", kWriteHosts},
+    {"-perhost", kWriteHosts},
+    {"-npernode", kWriteHosts},
+    {"--npernode", kWriteHosts},
+    {"-bind-to", kWriteBind},
+    {"--bind-to", kWriteBind},
+    {"--tag-output", "write --tag"},
+    {"-prepend-rank", "write --tag"},
+    {"--label", "write --tag"},
+    {"-oversubscribe", kLeaveOut},
+    {"--oversubscribe", kLeaveOut},
+};
+
+// Takes -np, as other launchers do, for -n, and explains other launchers' options. False after a
+// message.
+bool translate_options(std::vector<std::string>* words) {
+  for (size_t i = 0; i < words->size(); ++i) {
+    std::string& word = (*words)[i];
+    if (!word.starts_with('-') || word == "--") break;  // from here on the program's own
+    if (word == "-np" || word == "--np") word = "-n";
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    for (const ForeignOption& foreign : kForeignOptions) {
+      if (name != foreign.name) continue;
+      usage_error(
+          fmt::format("unknown option {}, as of another launcher; {}", name, foreign.advice));
+      return false;
+    }
+    if (std::ranges::find(kTakeValue, word) != std::end(kTakeValue)) ++i;
+  }
+  return true;
 }
 
 bool parse_processes(const std::string& text, mob_rank_t* processes) {
@@ -46,6 +112,25 @@ bool parse_processes(const std::string& text, mob_rank_t* processes) {
   // A number too large for the type is also too large for the host, whose error names its limit.
   *processes = too_large ? INT32_MAX : static_cast<mob_rank_t>(std::min<int64_t>(value, INT32_MAX));
   return true;
+}
+
+bool parse_streams(const std::string& input, const std::string& output, RunOptions* options) {
+  if (output != "line" && output != "pipe") {
+    usage_error(fmt::format("--stdout '{}': one of line, pipe", output));
+    return false;
+  }
+  options->output = output == "line" ? OutputKind::kLine : OutputKind::kPipe;
+  options->input_rank = -1;
+  if (input == "none") return true;
+  const char* end = input.data() + input.size();
+  const auto [rest, error] = std::from_chars(input.data(), end, options->input_rank);
+  if (error == std::errc() && rest == end && options->input_rank >= 0 &&
+      options->input_rank < options->processes) {
+    return true;
+  }
+  usage_error(
+      fmt::format("--stdin '{}': none, or a rank from 0 to {}", input, options->processes - 1));
+  return false;
 }
 
 bool parse_hosts(const std::string& text, RunOptions* options) {
@@ -86,6 +171,8 @@ int run_command(std::span<char*> arguments, const std::string& program) {
   std::string binding = "none";
   std::string on_death;
   std::string virtual_hosts = "1";
+  std::string input = "0";
+  std::string output = "line";
   CLI::App app("", "mobius run");
   app.prefix_command();  // the first word that is not an option is the program
   CLI::Option* wanted = app.add_option("-n,--processes", processes)->take_last();
@@ -93,11 +180,16 @@ int run_command(std::span<char*> arguments, const std::string& program) {
   app.add_option("--on-death", on_death)->take_last();
   app.add_option("--virtual-hosts", virtual_hosts)->take_last();
   CLI::Option* hosts = app.add_option("--hosts", options.hosts)->take_last();
+  CLI::Option* chosen_input = app.add_option("--stdin", input)->take_last();
+  CLI::Option* chosen_output = app.add_option("--stdout", output)->take_last();
   app.add_flag("--tag", options.tag)->disable_flag_override();
+  app.add_flag("--keep-fds", options.keep_descriptors)->disable_flag_override();
   app.add_option("--env", options.environment)->allow_extra_args(false);
 
   // CLI11 takes the arguments in reverse order.
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  std::vector<std::string> words(arguments.begin(), arguments.end());
+  if (!translate_options(&words)) return kExitUsage;
+  std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
@@ -105,7 +197,7 @@ int run_command(std::span<char*> arguments, const std::string& program) {
     return 0;
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string problem = error.what();  // "--name: 1 required ..." but for flags
-    if (!problem.starts_with("--")) return usage_error("--tag takes no value");
+    if (!problem.starts_with("--")) return usage_error("--tag and --keep-fds take no value");
     const std::string option = problem.substr(0, problem.find(':'));
     return usage_error((option == "--processes" ? "-n" : option) + " needs a value");
   } catch (const CLI::ParseError& error) {
@@ -119,6 +211,12 @@ int run_command(std::span<char*> arguments, const std::string& program) {
     options.command.erase(options.command.begin());
   } else if (!options.command.empty() && options.command[0].starts_with('-')) {
     return usage_error(fmt::format("unknown option {}", options.command[0]));
+  } else if (std::ranges::find(options.command, ":") != options.command.end()) {
+    return usage_error(
+        "':' separates programs under other launchers, and mobius run starts one program: start a "
+        "script that chooses by $MOBIUS_RANK; if ':' is an argument of the program, write -- "
+        "before "
+        "the program");
   }
   if (!program.empty()) {
     if (!options.command.empty()) {
@@ -145,7 +243,12 @@ int run_command(std::span<char*> arguments, const std::string& program) {
     return kExitUsage;
   }
   if (hosts->count() == 0) {
+    if (!parse_streams(input, output, &options)) return kExitUsage;
     return parse_hosts(virtual_hosts, &options) ? launch::run(options) : kExitUsage;
+  }
+  if (chosen_input->count() + chosen_output->count() != 0 || options.keep_descriptors) {
+    return usage_error(
+        "--stdin, --stdout and --keep-fds exclude --hosts, which uses another launcher");
   }
   if (virtual_hosts != "1") return usage_error("--hosts and --virtual-hosts exclude each other");
   if (wanted->count() == 0) options.processes = 0;  // the number comes from the hosts

@@ -17,14 +17,21 @@ namespace mobius::launch {
 namespace {
 
 // The list that the kernel keeps; false where it is built without (CONFIG_PROC_CHILDREN).
-bool listed_children(std::vector<pid_t>* children) {
-  const std::string path = "/proc/self/task/" + std::to_string(getpid()) + "/children";
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return false;
-  int pid = 0;
-  while (std::fscanf(file, "%d", &pid) == 1) children->push_back(pid);
-  std::fclose(file);
-  return true;
+bool listed_children(pid_t process, std::vector<pid_t>* children) {
+  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  DIR* folder = opendir(tasks.c_str());
+  if (folder == nullptr) return false;
+  bool found = false;
+  while (const dirent* entry = readdir(folder)) {  // each thread has children of its own
+    std::FILE* file = std::fopen((tasks + '/' + entry->d_name + "/children").c_str(), "re");
+    if (file == nullptr) continue;
+    found = true;
+    int pid = 0;
+    while (std::fscanf(file, "%d", &pid) == 1) children->push_back(pid);
+    std::fclose(file);
+  }
+  closedir(folder);
+  return found;
 }
 
 pid_t parent_of(const char* process) {
@@ -40,14 +47,14 @@ pid_t parent_of(const char* process) {
   return name_end != nullptr && std::sscanf(name_end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-std::vector<pid_t> children() {
+std::vector<pid_t> children(pid_t process) {
   std::vector<pid_t> found;
-  if (listed_children(&found)) return found;
+  if (listed_children(process, &found)) return found;
   DIR* processes = opendir("/proc");
   if (processes == nullptr) return found;
   while (const dirent* entry = readdir(processes)) {
     const pid_t pid = std::atoi(entry->d_name);
-    if (pid > 0 && parent_of(entry->d_name) == getpid()) found.push_back(pid);
+    if (pid > 0 && parent_of(entry->d_name) == process) found.push_back(pid);
   }
   closedir(processes);
   return found;
@@ -56,6 +63,15 @@ std::vector<pid_t> children() {
 }  // namespace
 
 void become_subreaper() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+
+std::vector<pid_t> with_descendants(pid_t pid) {
+  std::vector<pid_t> found{pid};
+  for (size_t i = 0; i < found.size(); ++i) {
+    const std::vector<pid_t> below = children(found[i]);
+    found.insert(found.end(), below.begin(), below.end());
+  }
+  return found;
+}
 
 std::vector<pid_t> end_descendants() {
   using std::chrono::steady_clock;
@@ -68,7 +84,7 @@ std::vector<pid_t> end_descendants() {
     while ((reaped = waitpid(-1, nullptr, WNOHANG | __WALL)) > 0) {
     }
     if (reaped < 0) return {};
-    const std::vector<pid_t> remaining = children();
+    const std::vector<pid_t> remaining = children(getpid());
     if (steady_clock::now() > give_up) return remaining;
     for (const pid_t child : remaining) kill(child, SIGKILL);
     // A signal that came before the list was read is not a reason to wait long.

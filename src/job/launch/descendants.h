@@ -15,6 +15,9 @@ namespace mobius::launch {
 
 void become_subreaper();
 
+// A process and the descendants that can be found below it now.
+std::vector<pid_t> with_descendants(pid_t pid);
+
 // Kills and reaps the children of this process until none is left. SIGCHLD must be blocked.
 // Returns those that are still there after some seconds: of another user, or stuck in the kernel.
 std::vector<pid_t> end_descendants();

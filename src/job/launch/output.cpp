@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "job/launch/pseudo_terminal.h"
 #include "job/launch/say.h"
 
 namespace mobius::launch {
@@ -15,6 +16,9 @@ namespace {
 constexpr size_t kChunkBytes = size_t{64} << 10;
 // Longer lines are written in pieces.
 constexpr size_t kLongestLine = size_t{1} << 20;
+// How long the beginning of a line waits for its rest: short enough for a person, long enough for a
+// program that writes a line in several pieces.
+constexpr std::chrono::milliseconds kPartialLineWait{60};
 
 bool same_file(int first, int second) {
   struct stat a{};
@@ -76,7 +80,7 @@ bool Output::read_once(uint32_t stream) {
 }
 
 void Output::forward(uint32_t stream, std::string_view text) {
-  // A single rank mixes with nobody: it is passed on as it comes, prompts without newline included.
+  // Output of a single rank mixes with no other and is passed on as it comes.
   if (ranks_ == 1 && !tag_) {
     sinks_[route_of(stream)]->sink.put(0, text);
     return;
@@ -86,18 +90,43 @@ void Output::forward(uint32_t stream, std::string_view text) {
   if (last_newline != std::string_view::npos) {
     if (!line.empty()) {
       line += text.substr(0, text.find('\n') + 1);
-      put(stream, line);
-      line.clear();
+      put_partial(stream);
       text.remove_prefix(text.find('\n') + 1);
     }
     const size_t whole = text.rfind('\n') + 1;  // npos + 1 == 0: none is left
     put(stream, text.substr(0, whole));
     text.remove_prefix(whole);
   }
+  if (text.empty()) return;
   line += text;
-  if (line.size() >= kLongestLine) {
-    put(stream, line);
-    line.clear();
+  // The beginning of this line is out already, and nothing has come in between.
+  const bool continues = sinks_[route_of(stream)]->sink.continues(static_cast<int>(stream));
+  if (continues || line.size() >= kLongestLine) {
+    put_partial(stream);
+  } else if (streams_[stream].pass_on_at == kNever) {
+    streams_[stream].pass_on_at = Clock::now() + kPartialLineWait;
+    partial_.push_back({streams_[stream].pass_on_at, stream});
+  }
+}
+
+void Output::put_partial(uint32_t stream) {
+  Stream& unfinished = streams_[stream];
+  put(stream, unfinished.line);
+  unfinished.line.clear();
+  unfinished.pass_on_at = kNever;
+}
+
+void Output::on_time(Clock::time_point now) {
+  while (!partial_.empty() && partial_.front().at <= now) {
+    const Partial next = partial_.front();
+    partial_.pop_front();
+    if (streams_[next.stream].pass_on_at == next.at) put_partial(next.stream);
+  }
+}
+
+void Output::on_resize() {
+  for (uint32_t stream = 0; stream < streams_.size(); stream += 2) {
+    if (streams_[stream].descriptor >= 0) copy_terminal_size(streams_[stream].descriptor);
   }
 }
 
@@ -118,7 +147,7 @@ void Output::put(uint32_t stream, std::string_view text) {
 
 void Output::end(uint32_t stream) {
   Stream& ended = streams_[stream];
-  put(stream, ended.line);
+  put_partial(stream);
   ended.line = {};
   close(ended.descriptor);  // which takes it out of epoll as well
   ended.descriptor = -1;
@@ -131,8 +160,7 @@ void Output::drain(mob_rank_t rank) {
     const uint32_t stream = 2 * static_cast<uint32_t>(rank) + channel;
     for (int i = 0; i < kMostChunks && read_once(stream); ++i) {
     }
-    put(stream, streams_[stream].line);
-    streams_[stream].line.clear();
+    put_partial(stream);
   }
 }
 

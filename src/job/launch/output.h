@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Standard output and standard error of the ranks: pipes in, whole lines out.
+// Standard output and standard error of the ranks, passed on by whole lines. The beginning of a
+// line, such as a prompt or a progress bar, is passed on too when the rest does not follow soon.
 //
-// Memory is bounded: a rank whose reader is slow is not read, so that its own write() waits, as it
-// would without a launcher.
+// Memory is bounded: while the launcher's reader is slow, the ranks are not read, so that their
+// write() waits as it would without a launcher.
 
 #include <mobius/job.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +26,8 @@ namespace mobius::launch {
 class Output {
  public:
   enum class Channel : uint32_t { kOut, kErr };
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kNever = Clock::time_point::max();
 
   // `poller` outlives this object and gives its events back through the two functions below.
   Output(Poller& poller, mob_rank_t ranks, bool tag);
@@ -30,13 +35,19 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  // Takes over the reading end of a rank's pipe, which must be non-blocking.
+  // Owns the reading end of a rank's pipe or pseudo-terminal from now on; it must be non-blocking.
   void add(mob_rank_t rank, Channel channel, int descriptor);
 
   void on_streams(uint32_t sink);  // Source::kStreams
   void on_room(uint32_t sink);     // Source::kSink
+  // Passes on the beginnings of lines that have waited for their rest for long enough at `now`.
+  void on_time(Clock::time_point now);
+  // When to call on_time().
+  Clock::time_point deadline() const { return partial_.empty() ? kNever : partial_.front().at; }
+  // Gives the ranks' pseudo-terminals the size of the launcher's terminal.
+  void on_resize();
 
-  // Takes what a rank that ended has left in its pipes, so that what is said about it comes after.
+  // Reads what a rank that has ended left unread, so that the launcher's message about it follows.
   void drain(mob_rank_t rank);
   // One line of the launcher itself on standard error.
   void say(std::string_view line);
@@ -48,7 +59,7 @@ class Output {
   bool empty() const;
   // Nothing is left to read now, or ever when all writers have ended.
   bool exhausted();
-  // Queues the unfinished lines of pipes that somebody outside the job holds open.
+  // Queues the unfinished lines of streams that a process outside the job holds open.
   void finish();
   // errno of standard output, or else of standard error; 0 while both work.
   int error() const;
@@ -59,7 +70,8 @@ class Output {
  private:
   struct Stream {
     int descriptor = -1;
-    std::string line;  // the beginning of a line whose end has not been read
+    std::string line;                       // the beginning of a line whose end has not been read
+    Clock::time_point pass_on_at = kNever;  // when `line` is passed on without its end
   };
   struct Route {
     explicit Route(int descriptor) : sink(descriptor) {}
@@ -73,6 +85,7 @@ class Output {
   bool read_once(uint32_t stream);
   void forward(uint32_t stream, std::string_view text);
   void put(uint32_t stream, std::string_view text);
+  void put_partial(uint32_t stream);
   void end(uint32_t stream);
 
   Poller& poller_;
@@ -81,6 +94,13 @@ class Output {
   uint32_t routes_;  // 1 when standard output and standard error are the same file
   std::array<std::unique_ptr<Route>, 2> sinks_;
   std::vector<Stream> streams_;  // 2 * rank + channel
+  // Streams whose lines were unfinished, in the order of time. An entry counts only if its time is
+  // still that of the stream.
+  struct Partial {
+    Clock::time_point at;
+    uint32_t stream;
+  };
+  std::deque<Partial> partial_;
   std::vector<char> chunk_;
 };
 

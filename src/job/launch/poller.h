@@ -20,9 +20,7 @@ enum class Source : uint32_t {
   kListener,    // processes that want to join
   kConnection,  // one of them; the index is its slot
   kStreams,     // output of ranks; the index is the sink it goes to
-  kSink,        // standard output or standard error took what was written; index: the sink
-  kTerminal,    // input for rank 0
-  kTerminalPipe
+  kSink         // standard output or standard error took what was written; index: the sink
 };
 
 struct Tag {

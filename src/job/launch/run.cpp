@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/launch/run.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <vector>
 
 #include "base/settings.h"
 #include "job/bootstrap/local_protocol.h"
@@ -26,15 +29,27 @@ namespace {
 constexpr int kPassedOn[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
                              SIGUSR2, SIGTSTP, SIGWINCH, SIGCONT};
 
-// Descriptors 0 to 2 exist and no others, so that none of ours becomes a rank's standard output
-// and none that we inherited reaches the ranks or stays open because of us.
-void tidy_descriptors() {
+// Makes sure that descriptors 0 to 2 exist, so that none of ours becomes a rank's standard output.
+// Returns the descriptors from 3 on that we inherited; all of them close on exec from now on.
+std::vector<int> tidy_descriptors() {
   os::open_standard_descriptors();
-#ifdef SYS_close_range
-  if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
-#endif
-  const long most = sysconf(_SC_OPEN_MAX);
-  for (int other = 3; other < most; ++other) close(other);
+  std::vector<int> inherited;
+  const auto take = [&](int descriptor) {
+    if (descriptor > STDERR_FILENO && fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0) {
+      inherited.push_back(descriptor);
+    }
+  };
+  if (DIR* folder = opendir("/proc/self/fd")) {
+    while (const dirent* entry = readdir(folder)) {
+      if (std::atoi(entry->d_name) != dirfd(folder)) take(std::atoi(entry->d_name));
+    }
+    closedir(folder);
+    return inherited;
+  }
+  // Without /proc: a shell gives no higher numbers.
+  constexpr long kMostTried = 4096;
+  for (int other = 3; other < std::min(sysconf(_SC_OPEN_MAX), kMostTried); ++other) take(other);
+  return inherited;
 }
 
 // Those of kPassedOn that were not ignored when we were started; nohup ignores SIGHUP for us.
@@ -48,6 +63,15 @@ sigset_t signals_to_take() {
     }
   }
   return taken;
+}
+
+// Programs write colours to a terminal. Where our output is a file or a pipe they shall not,
+// although they have a pseudo-terminal.
+std::vector<std::string> rank_environment(const RunOptions& options) {
+  std::vector<std::string> changes = options.environment;
+  const bool hides_pipe = options.output == OutputKind::kLine && isatty(STDOUT_FILENO) == 0;
+  if (hides_pipe && std::getenv("TERM") != nullptr) changes.insert(changes.begin(), "TERM=dumb");
+  return changes;
 }
 
 int check(const RunOptions& options, const Environment& environment, Program* program,
@@ -101,12 +125,14 @@ int wait_for(pid_t worker, int to_worker, const sigset_t& taken) {
           worker, signal, strsignal(signal));
       return kExitSignal + signal;
     }
-    const int signal = sigwaitinfo(&awaited, nullptr);
+    siginfo_t information{};
+    const int signal = sigwaitinfo(&awaited, &information);
     if (signal <= 0 || signal == SIGCHLD) continue;
     // The worker kills the ranks at the second; if it cannot even do that, something is wrong with
     // the worker.
     if ((signal == SIGINT || signal == SIGTERM) && ++urgent == 4) kill(worker, SIGKILL);
-    const auto byte = static_cast<unsigned char>(signal);
+    const int origin = information.si_code == SI_KERNEL ? kFromTerminal : 0;
+    const auto byte = static_cast<unsigned char>(signal | origin);
     [[maybe_unused]] const ssize_t wrote = write(to_worker, &byte, 1);
     if (signal == SIGTSTP) kill(getpid(), SIGSTOP);  // what the shell waits for
   }
@@ -115,14 +141,14 @@ int wait_for(pid_t worker, int to_worker, const sigset_t& taken) {
 }  // namespace
 
 int run(const RunOptions& options) {
-  tidy_descriptors();
+  const std::vector<int> inherited = tidy_descriptors();
   signal(SIGCHLD, SIG_DFL);  // ignored, it would take the exit codes from us
-  Environment environment(environ, options.environment);
+  Environment environment(environ, rank_environment(options));
   Program program;
   base::OnDeath on_death{};
   if (const int exit_code = check(options, environment, &program, &on_death)) return exit_code;
 
-  Plan plan{options, program.path, environment, {}, on_death};
+  Plan plan{options, program.path, environment, inherited, {}, on_death};
   const sigset_t taken = signals_to_take();
   sigset_t all;
   sigfillset(&all);
@@ -140,6 +166,7 @@ int run(const RunOptions& options) {
     work(plan, ends[0]);
   }
   close(ends[0]);
+  for (const int descriptor : inherited) close(descriptor);  // for the ranks, not for us
   fcntl(ends[1], F_SETFL, O_NONBLOCK);  // a worker that was stopped must not stop us
   // The worker needs all signals blocked; we, only those that we wait for.
   sigset_t blocked = taken;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/launch/spawn.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ struct Failure {
 // Runs in our memory: only system calls, no allocation, and nothing of ours is changed.
 [[noreturn]] void become(const SpawnRequest& request, pid_t launcher, char* const* shell_arguments,
                          volatile Failure* failure) {
-  if (setpgid(0, 0) != 0) fail(failure, "setpgid");
+  if (request.own_group && setpgid(0, 0) != 0) fail(failure, "setpgid");
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail(failure, "prctl");
   if (getppid() != launcher) _exit(127);  // it died before the line above
   if (dup2(request.input, STDIN_FILENO) < 0 || dup2(request.output, STDOUT_FILENO) < 0 ||
@@ -38,6 +39,9 @@ struct Failure {
     fail(failure, "sched_setaffinity");
   }
   if (setrlimit(RLIMIT_NOFILE, request.descriptor_limit) != 0) fail(failure, "setrlimit");
+  for (const int descriptor : request.descriptors) {
+    if (fcntl(descriptor, F_SETFD, 0) != 0) fail(failure, "fcntl");
+  }
   sigprocmask(SIG_SETMASK, request.signal_mask, nullptr);
   execve(request.path, request.arguments, request.environment);
   if (errno == ENOEXEC) {

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <span>
 
 namespace mobius::launch {
 
@@ -24,6 +25,8 @@ struct SpawnRequest {
   size_t processors_bytes;
   const sigset_t* signal_mask;
   const rlimit* descriptor_limit;
+  bool own_group;
+  std::span<const int> descriptors;  // to keep open under their numbers
 };
 
 struct Spawned {
@@ -32,7 +35,8 @@ struct Spawned {
   const char* step = nullptr;  // what failed
 };
 
-// Starts the program in a process group of its own that ends with the calling process. Nothing
+// Starts the program in a process group of its own, or in ours, as asked. It ends with the calling
+// process. Nothing
 // else runs in the caller until the program has been executed or could not be.
 Spawned spawn(const SpawnRequest& request);
 

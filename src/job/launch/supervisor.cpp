@@ -19,6 +19,7 @@
 #include "job/launch/descendants.h"
 #include "job/launch/limits.h"
 #include "job/launch/processors.h"
+#include "job/launch/pseudo_terminal.h"
 #include "job/launch/spawn.h"
 
 namespace mobius::launch {
@@ -49,7 +50,6 @@ Supervisor::Supervisor(const Plan& plan, int front)
     : plan_(plan),
       front_(front),
       output_(poller_, plan.options.processes, plan.options.tag),
-      terminal_(poller_),
       rendezvous_(poller_),
       ranks_(static_cast<size_t>(plan.options.processes)) {}
 
@@ -63,7 +63,10 @@ void Supervisor::open() {
   poller_.add(front_, EPOLLIN, {Source::kFront});
   descriptor_limit_ = raise_descriptor_limit(static_cast<uint64_t>(plan_.options.processes));
   if (plan_.options.binding == Binding::kCore) processors_ = allowed_processors();
-  if (plan_.options.processes > 1) {
+  input_rank_ = plan_.options.input_rank;
+  // A terminal stops background process groups that read it, so this rank shares our group.
+  if (input_rank_ >= 0 && isatty(STDIN_FILENO) != 0) grouped_rank_ = input_rank_;
+  if (plan_.options.processes > 1 || input_rank_ < 0) {
     null_input_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_input_ < 0) throw_errno("/dev/null");
   }
@@ -80,7 +83,6 @@ int Supervisor::run() {
     settle_output();
     wait_and_handle();
   }
-  terminal_.end();
   for (const pid_t pid : end_descendants()) {
     output_.say(fmt::format("process {}, started by a rank, could not be ended", pid));
   }
@@ -119,12 +121,6 @@ void Supervisor::wait_and_handle() {
       case Source::kSink:
         output_.on_room(tag.index);
         break;
-      case Source::kTerminal:
-        terminal_.on_terminal();
-        break;
-      case Source::kTerminalPipe:
-        terminal_.on_room();
-        break;
     }
   }
   on_changes();
@@ -134,7 +130,7 @@ void Supervisor::wait_and_handle() {
 
 int Supervisor::timeout_ms() const {
   if (!all_started()) return 0;
-  Clock::time_point next = std::min(kill_at_, terminal_.retry());
+  Clock::time_point next = std::min(kill_at_, output_.deadline());
   if (rendezvous_.lost() > 0) {
     for (const Rank& rank : ranks_) next = std::min(next, rank.lost_at);
   }
@@ -144,19 +140,31 @@ int Supervisor::timeout_ms() const {
 }
 
 void Supervisor::start_some() {
+  if (all_started()) return;
   for (int i = 0; i < kStartsPerTurn && !all_started(); ++i) {
-    if (!start(next_)) return;
+    if (!start(next_)) break;
     ++next_;
   }
+  // Now only the ranks hold them, and a reader of a pipe among them sees its end when they close
+  // it.
+  if (all_started()) {
+    for (const int descriptor : plan_.inherited) close(descriptor);
+  }
+}
+
+bool Supervisor::gets_descriptors(mob_rank_t rank) const {
+  return rank == input_rank_ || plan_.options.keep_descriptors;
 }
 
 bool Supervisor::start(mob_rank_t rank) {
   int out[2] = {-1, -1};
   int err[2] = {-1, -1};
   Spawned spawned;
-  const bool terminal = rank == 0 && isatty(STDIN_FILENO) != 0;
-  const int input = terminal ? terminal_.open() : rank == 0 ? STDIN_FILENO : null_input_;
-  if (input < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
+  const int input = rank == input_rank_ ? STDIN_FILENO : null_input_;
+  const bool have_output =
+      (plan_.options.output == OutputKind::kLine && open_pseudo_terminal(out)) ||
+      pipe2(out, O_CLOEXEC) == 0;
+  if (!have_output || pipe2(err, O_CLOEXEC) != 0) {
     spawned.error = errno;
     spawned.step = "pipe";
   } else {
@@ -172,11 +180,12 @@ bool Supervisor::start(mob_rank_t rank) {
     if (!processors_.empty()) {
       processor.set_only(processors_[static_cast<size_t>(rank) % processors_.size()]);
     }
-    spawned = spawn({plan_.program.c_str(), arguments.data(),
-                     plan_.environment.of_rank(rendezvous_.key(), rank), input, out[1], err[1],
-                     processor.get(), processor.bytes(), &plan_.signal_mask, &descriptor_limit_});
+    spawned = spawn(
+        {plan_.program.c_str(), arguments.data(),
+         plan_.environment.of_rank(rendezvous_.key(), rank), input, out[1], err[1], processor.get(),
+         processor.bytes(), &plan_.signal_mask, &descriptor_limit_, rank != grouped_rank_,
+         gets_descriptors(rank) ? std::span<const int>(plan_.inherited) : std::span<const int>()});
   }
-  if (terminal && input >= 0) close(input);
   if (out[1] >= 0) close(out[1]);
   if (err[1] >= 0) close(err[1]);
   if (spawned.pid > 0) {
@@ -210,17 +219,17 @@ void Supervisor::on_front() {
     end_descendants();
     _exit(kExitFailed);
   }
-  for (ssize_t i = 0; i < got; ++i) on_signal(signals[i]);
+  for (ssize_t i = 0; i < got; ++i) on_signal(signals[i] & ~kFromTerminal, signals[i]);
 }
 
-void Supervisor::on_signal(int signal) {
+void Supervisor::on_signal(int signal, unsigned char byte) {
   if (signal == SIGTSTP) {
     signal_ranks(SIGSTOP);  // programs may ignore SIGTSTP, and then the job would go on alone
-    terminal_.pause();
     return;
   }
-  if (signal == SIGCONT) terminal_.resume();
-  signal_ranks(signal);
+  if (signal == SIGWINCH) output_.on_resize();
+  // The terminal has sent it to our process group, and so to the rank that shares the group.
+  signal_ranks(signal, (byte & kFromTerminal) != 0 ? grouped_rank_ : -1);
   const bool urges = signal == SIGINT || signal == SIGTERM;
   if (!urges && signal != SIGHUP && signal != SIGQUIT) return;
   if (!urges) {
@@ -322,7 +331,7 @@ void Supervisor::on_changes() {
 
 void Supervisor::check_deadlines() {
   const Clock::time_point now = Clock::now();
-  if (terminal_.retry() <= now) terminal_.resume();
+  output_.on_time(now);
   if (kill_at_ <= now) {
     if (phase_ == Phase::kRunning) {
       if (running_ > 0) {
@@ -378,7 +387,7 @@ void Supervisor::go_on_without(mob_rank_t rank, std::string_view what) {
   const Rendezvous::Member& member = rendezvous_.member(rank);
   // Who the others count as dead, and whose locks they take over, must not come back: a program
   // that closed its connection, or that outlived a wrapper between us and it.
-  if (gone.pid != 0) kill(-gone.pid, SIGKILL);
+  if (gone.pid != 0) signal_rank(rank, SIGKILL);
   if (member.state == Rendezvous::State::kJoined) kill(member.pid, SIGKILL);
   rendezvous_.declare_dead(rank);
   if (std::exchange(gone.failed, true)) return;
@@ -419,9 +428,23 @@ void Supervisor::kill_ranks() {
   signal_ranks(SIGKILL);
 }
 
-void Supervisor::signal_ranks(int signal) {
-  for (const Rank& rank : ranks_) {
-    if (rank.pid != 0) kill(-rank.pid, signal);
+void Supervisor::signal_ranks(int signal, mob_rank_t except) {
+  for (mob_rank_t rank = 0; rank < static_cast<mob_rank_t>(ranks_.size()); ++rank) {
+    if (rank != except) signal_rank(rank, signal);
+  }
+}
+
+// Reaches the processes of the rank's process group. One rank may be in ours.
+void Supervisor::signal_rank(mob_rank_t rank, int signal) {
+  const pid_t pid = ranks_[static_cast<size_t>(rank)].pid;
+  if (pid == 0) return;
+  if (rank != grouped_rank_) {
+    kill(-pid, signal);
+    return;
+  }
+  const pid_t own_group = getpgrp();
+  for (const pid_t each : with_descendants(pid)) {
+    if (each == pid || getpgid(each) == own_group) kill(each, signal);
   }
 }
 

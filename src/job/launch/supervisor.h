@@ -23,22 +23,26 @@
 #include "job/launch/output.h"
 #include "job/launch/poller.h"
 #include "job/launch/rendezvous.h"
-#include "job/launch/terminal_input.h"
 
 namespace mobius::launch {
+
+// Marks a signal that the terminal sent to our whole process group.
+inline constexpr int kFromTerminal = 0x80;
 
 // What the front process has checked and found.
 struct Plan {
   const RunOptions& options;
   std::string program;  // path to execute
   Environment& environment;
-  sigset_t signal_mask;  // of the ranks
+  const std::vector<int>& inherited;  // descriptors from 3 on, which close on exec
+  sigset_t signal_mask;               // of the ranks
   base::OnDeath on_death = base::OnDeath::kEnd;
 };
 
 class Supervisor {
  public:
-  // `front` delivers one byte for each signal to pass on, and ends when the front process does.
+  // `front` delivers one byte for each signal to pass on, and ends when the front process does. The
+  // byte is the signal's number, with kFromTerminal added if the terminal sent it.
   Supervisor(const Plan& plan, int front);
 
   // Returns the exit code of the job.
@@ -62,23 +66,25 @@ class Supervisor {
 
   void open();
   void start_some();
+  bool gets_descriptors(mob_rank_t rank) const;
   bool start(mob_rank_t rank);
   void wait_and_handle();
   int timeout_ms() const;
   void on_front();
   void on_children();
-  void on_signal(int signal);
+  void on_signal(int signal, unsigned char byte);
   void on_rank_end(mob_rank_t rank, int status);
   void on_changes();
   void check_deadlines();
   void settle_output();
 
-  // The first failure decides the exit code, and is the only one told if it ends the job.
+  // The first failure decides the exit code, and is the only one reported if it ends the job.
   void fail(mob_rank_t rank, std::string_view what, int exit_code);
   void go_on_without(mob_rank_t rank, std::string_view what);
   void end_ranks();
   void kill_ranks();
-  void signal_ranks(int signal);
+  void signal_ranks(int signal, mob_rank_t except = -1);
+  void signal_rank(mob_rank_t rank, int signal);
   std::string describe(mob_rank_t rank) const;
   std::string fate_of_others() const;
   bool all_started() const { return next_ == plan_.options.processes || phase_ != Phase::kRunning; }
@@ -87,15 +93,16 @@ class Supervisor {
   const int front_;
   Poller poller_;
   Output output_;
-  TerminalInput terminal_;
   Rendezvous rendezvous_;
   std::vector<Rank> ranks_;
   std::unordered_map<pid_t, mob_rank_t> rank_of_;  // of those still running
   std::vector<int> processors_;                    // for Binding::kCore
   rlimit descriptor_limit_{};
-  int children_ = -1;    // signalfd
-  int null_input_ = -1;  // standard input of ranks above 0
-  mob_rank_t next_ = 0;  // to start
+  int children_ = -1;             // signalfd
+  int null_input_ = -1;           // standard input of the other ranks
+  mob_rank_t input_rank_ = 0;     // has our standard input; -1: none
+  mob_rank_t grouped_rank_ = -1;  // is in our process group, to read the terminal; -1: none
+  mob_rank_t next_ = 0;           // to start
   mob_rank_t running_ = 0;
   mob_rank_t absent_ = -1;  // a rank that ended well without joining
   Phase phase_ = Phase::kRunning;
