@@ -19,6 +19,7 @@
 #include <span>
 
 #include "os/futex.h"
+#include "os/process.h"
 
 namespace mobius::os {
 namespace {
@@ -75,11 +76,12 @@ bool has_ended(pid_t thread) {
 // cannot be stopped.
 class OtherThreads {
  public:
-  // False if the kernel gives no list.
-  bool read() {
+  // 0, or the reason (errno) why there is no list.
+  int read() {
     count_ = 0;
     const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return false;
+    if (folder < 0) return errno;
+    const bool ids_are_ours = proc_is_ours();
     const pid_t process = getpid();
     const auto self = static_cast<pid_t>(syscall(SYS_gettid));
     alignas(8) char buffer[4096];
@@ -95,8 +97,15 @@ class OtherThreads {
         ids_[count_++] = thread;
       }
     }
+    const int error = got < 0 ? errno : 0;
     close(folder);
-    return got == 0 && count_ < ids_.size();
+    if (error != 0) return error;
+    if (count_ == ids_.size()) return EOVERFLOW;
+    if (ids_are_ours) return 0;
+    // The ids mean nothing here, but a list of one is that of the caller.
+    const bool is_alone = count_ == 1;
+    count_ = 0;
+    return is_alone ? 0 : ENOTSUP;
   }
   std::span<const pid_t> ids() const { return {ids_.data(), count_}; }
   bool has(pid_t thread) const { return std::ranges::find(ids(), thread) != ids().end(); }
@@ -149,7 +158,8 @@ int alive(pid_t process, const OtherThreads& threads) {
 }
 
 // Stops all threads, including those that other threads start meanwhile. Returns the number left.
-int stop_all() {
+// `*error` becomes the reason if they could not be listed.
+int stop_all(int* error) {
   static OtherThreads threads;
   static OtherThreads signalled;  // each thread once: the list may lack a thread for a moment
   signalled.clear();
@@ -157,7 +167,8 @@ int stop_all() {
   int left = 1;
   for (int look = 0; look < kLooks && left > 0; ++look) {
     if (look > 0) sleep_between_looks();
-    if (!threads.read()) return 1;
+    *error = threads.read();
+    if (*error != 0) return 1;
     for (const pid_t thread : threads.ids()) {
       if (signalled.has(thread)) continue;
       signalled.add(thread);
@@ -186,7 +197,7 @@ StoppedThreads::StoppedThreads() : one_at_a_time_(stopping) {
   sigfillset(&action.sa_mask);
   sigaction(kSignal, &action, &before);
   round_number.fetch_add(1, std::memory_order_acq_rel);
-  left_ = stop_all();
+  left_ = stop_all(&error_);
 }
 
 StoppedThreads::~StoppedThreads() {

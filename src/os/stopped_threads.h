@@ -18,10 +18,13 @@ class StoppedThreads {
 
   // The number of threads that could not be stopped.
   int left() const { return left_; }
+  // errno if it is not known which threads there are, because they could not be listed; else 0.
+  int error() const { return error_; }
 
  private:
   std::unique_lock<std::mutex> one_at_a_time_;
   int left_ = 0;
+  int error_ = 0;
 };
 
 }  // namespace mobius::os

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from launch_tools import HANG_SECONDS, command
+from launch_tools import HANG_SECONDS, Launcher, command
 
 SUITE = Path(command()).parent / "multi_tests"
 ANEW = ["unshare", "--pid", "--fork", "--mount-proc"]
@@ -31,3 +31,29 @@ def test_nobody_else_is_taken_for_a_rank(ranks: str, size: int) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[  PASSED  ]" in done.stdout
+
+
+# As a container's init that forgot to mount /proc: it numbers processes as the host does.
+ELSEWHERE = ["unshare", "--pid", "--fork"]
+
+
+def test_ranks_where_proc_is_another_namespaces_are_not_taken_for_dead() -> None:
+    words = [*ELSEWHERE, command(), "run", "-n", "2", str(SUITE)]
+    words += ["--gtest_filter=Exposed.*:Transfer*:Message*:Collective*"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[  PASSED  ]" in done.stdout
+
+
+def test_descendants_are_ended_where_proc_is_another_namespaces(launcher: Launcher) -> None:
+    """Those of the job, and no other process that has such a number somewhere."""
+    script = "(setsid sleep 1000 &); echo > $D/runs.$MOBIUS_RANK; exit 3"
+    inner = f"'{command()}' run -n 2 sh -c '{script}'; echo ended with $?; exec sleep 0.2"
+    done = subprocess.run(
+        [*ELSEWHERE, "sh", "-c", inner + "; pgrep -c sleep"],
+        capture_output=True,
+        env=launcher.environment(),
+        check=False,
+    )
+    assert b"ended with 3" in done.stdout
+    assert b"could not be ended" not in done.stderr

@@ -2,10 +2,13 @@
 #include "os/process.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "shared_processes.h"
 
@@ -14,6 +17,7 @@ namespace {
 using mobius::os::process_start_time;
 using mobius::os::ProcessWatch;
 using mobius_test::Children;
+using mobius_test::SharedZeros;
 
 bool sleep_for_ever() {
   while (true) pause();
@@ -46,6 +50,40 @@ TEST(Process, StartTimeOfNobodyIsZero) {
   const pid_t pid = children.start(sleep_for_ever);
   children.kill_one(pid);
   EXPECT_EQ(process_start_time(pid), 0U);
+}
+
+// In a namespace of process ids whose processes are not those that /proc numbers, as after
+// `unshare --pid --fork`.
+TEST(ProcessWatch, WhereProcIsAnotherNamespacesTheLivingAreNotDead) {
+  Children children;
+  SharedZeros<std::atomic<int>> refused;
+  children.start([&] {
+    if (unshare(CLONE_NEWPID) != 0) {
+      *refused = 1;
+      return true;
+    }
+    const pid_t first = fork();
+    if (first != 0) {
+      int status = 0;
+      return waitpid(first, &status, 0) == first && status == 0;
+    }
+    // Process 1 of the namespace. Others, which /proc knows under other numbers.
+    const pid_t other = fork();
+    if (other == 0) sleep_for_ever();
+    const uint64_t own = process_start_time(getpid());
+    ProcessWatch watch;
+    bool good = !mobius::os::proc_is_ours() && own != 0 && process_start_time(other) == 0;
+    good = good && !watch.has_ended(other, own);
+    kill(other, SIGKILL);
+    wait_for_end_without_reaping(other);
+    good = good && watch.has_ended(other, own);
+    waitpid(other, nullptr, 0);
+    ProcessWatch late;
+    good = good && late.has_ended(other, own);
+    _exit(good ? 0 : 1);
+  });
+  children.expect_success();
+  if (*refused != 0) GTEST_SKIP() << "namespaces of process ids may not be made here";
 }
 
 TEST(ProcessWatch, SeesTheEndBeforeAnybodyReapsIt) {

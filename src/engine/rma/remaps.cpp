@@ -26,6 +26,13 @@ template <typename MovePages>
 mob_status_t move_pages(const char* call, MovePages move) {
   const os::StoppedThreads stopped;
   if (stopped.left() == 0) return move();
+  if (stopped.error() != 0) {
+    return base::fail_errno(
+        MOB_ERR_STATE, stopped.error(),
+        "%s: pages move only while no other thread runs, and the threads of the "
+        "process cannot be listed (/proc/self/task)",
+        call);
+  }
   return fail(
       MOB_ERR_STATE,
       "%s: %d other threads of the process cannot be stopped while pages move, and may write "

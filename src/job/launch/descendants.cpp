@@ -13,12 +13,15 @@
 #include <cstring>
 #include <string>
 
+#include "os/process.h"
+
 namespace mobius::launch {
 namespace {
 
 // The list that the kernel keeps; false where it is built without (CONFIG_PROC_CHILDREN).
 bool listed_children(pid_t process, std::vector<pid_t>* children) {
-  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  const std::string name = process == getpid() ? "self" : std::to_string(process);
+  const std::string tasks = "/proc/" + name + "/task";
   DIR* folder = opendir(tasks.c_str());
   if (folder == nullptr) return false;
   bool found = false;
@@ -47,8 +50,39 @@ pid_t parent_of(const char* process) {
   return name_end != nullptr && std::sscanf(name_end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
+// The ids of a process in the namespaces of process ids that it is in, from that of /proc inwards.
+std::vector<pid_t> ids_of(const std::string& process) {
+  std::vector<pid_t> ids;
+  std::FILE* file = std::fopen(("/proc/" + process + "/status").c_str(), "re");
+  if (file == nullptr) return ids;
+  char line[512];
+  while (ids.empty() && std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, "NSpid:", 6) != 0) continue;
+    char* rest = line + 6;
+    for (long id = 0; (id = std::strtol(rest, &rest, 10)) > 0;) {
+      ids.push_back(static_cast<pid_t>(id));
+    }
+  }
+  std::fclose(file);
+  return ids;
+}
+
+// The children of this process where /proc numbers processes as another namespace does.
+std::vector<pid_t> children_elsewhere() {
+  std::vector<pid_t> listed;
+  std::vector<pid_t> found;
+  listed_children(getpid(), &listed);
+  const size_t depth = ids_of("self").size();
+  for (const pid_t child : listed) {
+    const std::vector<pid_t> ids = ids_of(std::to_string(child));
+    if (depth > 0 && ids.size() >= depth) found.push_back(ids[depth - 1]);
+  }
+  return found;
+}
+
 std::vector<pid_t> children(pid_t process) {
   std::vector<pid_t> found;
+  if (!os::proc_is_ours()) return process == getpid() ? children_elsewhere() : found;
   if (listed_children(process, &found)) return found;
   DIR* processes = opendir("/proc");
   if (processes == nullptr) return found;
