@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -33,6 +34,8 @@ constexpr uint64_t kDefaultSpinNs = 20'000;
 constexpr uint64_t kNetworkSpinNs = 100'000;
 // Far longer than waking a thread takes, also on virtual processors (30 to 100 us).
 constexpr uint64_t kYieldNs = 1'000'000;
+// Between two attempts to reach a launcher that has dropped the connection.
+constexpr timespec kPause{0, 2'000'000};
 
 }  // namespace
 
@@ -59,11 +62,6 @@ os::Room room_alone(mob_rank_t processes) {
   return processes == processors ? os::Room::kOneEach : os::Room::kSpare;
 }
 
-bool is_key(const std::string& text) {
-  return text.size() == kKeyDigits &&
-         text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 bool parse_rank(const std::string& text, mob_rank_t* rank) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, *rank);
@@ -80,14 +78,15 @@ mob_status_t Job::join(const Settings& settings) {
     return look ? join_foreign(settings) : join_alone(settings);
   }
   mob_rank_t rank = -1;
-  if (!has_key || !has_rank || !is_key(settings.text(SettingId::kJob)) ||
+  Secret secret;
+  if (!has_key || !has_rank || !from_hex(settings.text(SettingId::kJob), &secret) ||
       !parse_rank(settings.text(SettingId::kRank), &rank)) {
     return fail(MOB_ERR_SETTING,
                 "%s and %s are set by `mobius run` together and are not meant to be set by hand; "
                 "unset both to start a job of one",
                 kJobVariable, kRankVariable);
   }
-  return join_launcher(settings, rank);
+  return join_launcher(settings, secret, rank);
 }
 
 mob_status_t Job::join_alone(const Settings& settings) {
@@ -100,7 +99,7 @@ mob_status_t Job::join_mpi_launch(const Settings& settings, const MpiLaunch& lau
   int segment = -1;
   bool pid_is_shared = false;
   if (const mob_status_t status =
-          join_by_address(launch.key, launch.rank, launch.size, &segment, &pid_is_shared)) {
+          join_by_address({launch.secret, launch.rank, launch.size}, &segment, &pid_is_shared)) {
     return status;
   }
   return enter(settings, segment, launch.rank, pid_is_shared);
@@ -224,12 +223,15 @@ mob_status_t Job::find_place(const ControlBlock& block, mob_rank_t rank, mob_ran
 }
 
 // On virtual hosts the launcher sends the descriptor of the job's directory after the segment.
-mob_status_t Job::receive_directory(const Settings& settings, bool pid_is_shared) {
+mob_status_t Job::receive_directory(const Settings& settings, const Secret& secret,
+                                    const Nonce& nonce, bool pid_is_shared) {
   Message message;
   int descriptor = -1;
   mob_status_t status = launcher_.receive(&message, sizeof message, &descriptor);
   if (status != MOB_OK) return status;
-  if (message.type != MessageType::kDirectory || descriptor < 0) {
+  if (!is_proven(message, secret, nonce) || message.type != MessageType::kDirectory ||
+      descriptor < 0) {
+    if (descriptor >= 0) close(descriptor);
     return fail(MOB_ERR_SYSTEM, "the launcher did not send the directory of the job");
   }
   auto directory = std::make_unique<ShmDirectory>();
@@ -242,12 +244,17 @@ mob_status_t Job::receive_directory(const Settings& settings, bool pid_is_shared
   return status;
 }
 
-mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
-  const std::string& key = settings.text(SettingId::kJob);
-  sockaddr_un address{};
-  const socklen_t length = socket_address(key, &address);
-  if (launcher_.connect(address, length) != MOB_OK) {
+// Says Hello and receives the answer. `*dropped`: the launcher closed the connection without one,
+// as it does with the oldest when very many connect at once.
+mob_status_t Job::greet_launcher(const Secret& secret, mob_rank_t rank, Nonce* nonce,
+                                 Message* answer, int* descriptor, bool* dropped) {
+  *dropped = false;
+  Nonce challenge;
+  mob_status_t status = make_random(*nonce);
+  if (status == MOB_OK) status = connect_to_job(secret, &launcher_, &challenge);
+  if (status != MOB_OK) {
     const std::string reason = mob_last_error();
+    *dropped = launcher_.is_open();
     return fail(MOB_ERR_SYSTEM,
                 "the launcher of this job cannot be reached (%s); if it has ended, unset %s and %s "
                 "to start a job of one",
@@ -257,29 +264,53 @@ mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
   hello.type = MessageType::kHello;
   hello.rank = rank;
   hello.pid = getpid();
+  hello.nonce = *nonce;
+  seal(hello, secret, challenge);
+  status = launcher_.send(&hello, sizeof hello);
+  if (status == MOB_OK) status = launcher_.receive(answer, sizeof *answer, descriptor);
+  *dropped = status != MOB_OK;
+  return status;
+}
+
+mob_status_t Job::join_launcher(const Settings& settings, const Secret& secret, mob_rank_t rank) {
+  constexpr int kMostTries = 100;
+  Nonce nonce;
   Message answer;
   int descriptor = -1;
-  mob_status_t status = launcher_.send(&hello, sizeof hello);
-  if (status == MOB_OK) status = launcher_.receive(&answer, sizeof answer, &descriptor);
+  bool dropped = false;
+  mob_status_t status = MOB_OK;
+  for (int i = 0; i < kMostTries; ++i) {
+    status = greet_launcher(secret, rank, &nonce, &answer, &descriptor, &dropped);
+    if (!dropped) break;
+    nanosleep(&kPause, nullptr);
+  }
   if (status == MOB_OK) {
     answer.reason[sizeof answer.reason - 1] = '\0';
-    if (answer.magic != kProtocolMagic || answer.version != kProtocolVersion) {
+    if (!is_proven(answer, secret, nonce)) {
       status = fail(MOB_ERR_SYSTEM,
-                    "the launcher speaks another version of the protocol; use the `mobius` command "
-                    "that came with this library");
+                    "the process that answers at the job's address does not know the job's secret: "
+                    "it is not the launcher");
     } else if (answer.type != MessageType::kWelcome || descriptor < 0) {
-      status = fail(MOB_ERR_SYSTEM, "the launcher refused rank %d: %s", rank, answer.reason);
+      status = fail(MOB_ERR_SYSTEM, "the launcher refused rank %d: %s", rank,
+                    answer.type == MessageType::kRefused ? answer.reason
+                    : descriptor == os::kDescriptorLost
+                        ? "no descriptor is left for its shared memory (ulimit -n)"
+                        : "it sent no shared memory");
     }
   }
   if (status == MOB_OK) {
     // Behind a wrapper that made a pid namespace, the ids seen here differ from those of others.
     const bool pid_is_shared = answer.pid == getpid();
     status = enter(settings, descriptor, rank, pid_is_shared);
-    if (status == MOB_OK && answer.hosts > 1) status = receive_directory(settings, pid_is_shared);
+    if (status == MOB_OK && answer.hosts > 1) {
+      status = receive_directory(settings, secret, nonce, pid_is_shared);
+    }
   } else if (descriptor >= 0) {
     close(descriptor);
   }
   if (status != MOB_OK) launcher_.close();
+  // Behind a wrapper, the end of the launcher reaches this process in no other way.
+  if (status == MOB_OK) launcher_.kill_on_close(true);
   return status;
 }
 
@@ -293,6 +324,7 @@ void Job::leave() {
   host_.slot(host_.index()).state.store(ProcessState::kLeft, std::memory_order_release);
   if (directory_ != nullptr) directory_->leave();
   if (launcher_.is_open()) {
+    launcher_.kill_on_close(false);
     Message goodbye;
     goodbye.type = MessageType::kGoodbye;
     goodbye.rank = rank_;
@@ -312,20 +344,20 @@ void Job::abandon() {
 void request_abort(const char* const* environment, int exit_code, const char* reason) {
   pmix::abort(exit_code, reason);
   Settings settings;
+  Secret secret;
   Message abort;
   abort.type = MessageType::kAbort;
   abort.pid = getpid();
-  if (settings.load(environment) != MOB_OK || !is_key(settings.text(SettingId::kJob)) ||
+  if (settings.load(environment) != MOB_OK || !from_hex(settings.text(SettingId::kJob), &secret) ||
       !parse_rank(settings.text(SettingId::kRank), &abort.rank)) {
     return;
   }
-  sockaddr_un address{};
-  const socklen_t length = socket_address(settings.text(SettingId::kJob), &address);
   os::UnixSocket launcher;
+  Nonce challenge;
   // If the launcher is gone, the job has ended already.
-  if (launcher.connect(address, length) == MOB_OK) {
-    static_cast<void>(launcher.send(&abort, sizeof abort));
-  }
+  if (connect_to_job(secret, &launcher, &challenge) != MOB_OK) return;
+  seal(abort, secret, challenge);
+  static_cast<void>(launcher.send(&abort, sizeof abort));
 }
 
 }  // namespace mobius::job

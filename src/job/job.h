@@ -14,6 +14,7 @@
 
 #include "base/settings.h"
 #include "job/bootstrap/directory.h"
+#include "job/bootstrap/local_protocol.h"
 #include "job/bootstrap/mpi_directory.h"
 #include "job/bootstrap/mpi_launcher.h"
 #include "job/host_group.h"
@@ -89,7 +90,9 @@ class Job {
 
  private:
   mob_status_t join_alone(const base::Settings& settings);
-  mob_status_t join_launcher(const base::Settings& settings, mob_rank_t rank);
+  mob_status_t join_launcher(const base::Settings& settings, const Secret& secret, mob_rank_t rank);
+  mob_status_t greet_launcher(const Secret& secret, mob_rank_t rank, Nonce* nonce, Message* answer,
+                              int* descriptor, bool* dropped);
   mob_status_t join_foreign(const base::Settings& settings);
   mob_status_t join_pmix(const base::Settings& settings);
   mob_status_t join_others(const base::Settings& settings, mob_rank_t rank, mob_rank_t size,
@@ -98,7 +101,8 @@ class Job {
   mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank,
                      bool pid_is_shared, ControlBlock* block = nullptr);
   mob_status_t find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
-  mob_status_t receive_directory(const base::Settings& settings, bool pid_is_shared);
+  mob_status_t receive_directory(const base::Settings& settings, const Secret& secret,
+                                 const Nonce& nonce, bool pid_is_shared);
 
   mob_rank_t rank_ = 0;
   mob_rank_t size_ = 1;

@@ -15,12 +15,27 @@
 
 namespace mobius::os {
 
+bool proc_is_ours() {
+  char text[16];
+  const ssize_t got = readlink("/proc/self", text, sizeof text - 1);
+  if (got <= 0) return true;  // there is none, and none is confused with ours
+  text[got] = '\0';
+  return std::strtol(text, nullptr, 10) == getpid();
+}
+
 namespace {
 
 // Opens a file of /proc/PID; on failure -1 with errno.
 int open_file(pid_t pid, const char* name) {
   char path[48];
-  std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+  if (pid == getpid()) {
+    std::snprintf(path, sizeof path, "/proc/self/%s", name);
+  } else if (proc_is_ours()) {
+    std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+  } else {
+    errno = ENOTSUP;
+    return -1;
+  }
   return ::open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -63,9 +78,11 @@ uint64_t process_start_time(pid_t pid) { return read_stat(pid, 22); }
 
 pid_t process_parent(pid_t pid) { return static_cast<pid_t>(read_stat(pid, 4)); }
 
-std::string process_environment(pid_t pid) {
+namespace {
+
+std::string read_whole(pid_t pid, const char* name) {
   std::string text;
-  const int descriptor = open_file(pid, "environ");
+  const int descriptor = open_file(pid, name);
   if (descriptor < 0) return text;
   try {
     char piece[4096];
@@ -80,6 +97,12 @@ std::string process_environment(pid_t pid) {
   return text;
 }
 
+}  // namespace
+
+std::string process_environment(pid_t pid) { return read_whole(pid, "environ"); }
+
+std::string process_private_bytes(pid_t pid) { return read_whole(pid, "auxv"); }
+
 Credentials Credentials::own() {
   return {geteuid(), getegid(), prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1};
 }
@@ -91,6 +114,12 @@ bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {
     const uint64_t started = process_start_time(pid);
     if (started != start_time) {
       const bool is_gone = started != 0 || errno == ENOENT || errno == ESRCH;
+      // Where /proc is not ours the start time is not known, and the pid alone must do.
+      if (!is_gone && errno == ENOTSUP && descriptor >= 0) {
+        descriptor_.hold(descriptor);
+        pollfd ended{descriptor, POLLIN, 0};
+        return poll(&ended, 1, 0) > 0;
+      }
       if (descriptor >= 0) ::close(descriptor);
       // A caller that could not check, for example for lack of descriptors, has seen no end.
       return is_gone || (kill(pid, 0) != 0 && errno == ESRCH);

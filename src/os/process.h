@@ -10,9 +10,13 @@
 
 namespace mobius::os {
 
+// Whether the numbers in /proc are those of this process' namespace of process ids. They are not
+// after `unshare --pid --fork` without --mount-proc. Then only /proc/self may be looked at.
+bool proc_is_ours();
+
 // The time when a process started, in clock ticks since the host started. 0 if the process does not
-// exist (any more) or cannot be examined; errno tells which. Pid and start time together identify a
-// process for good.
+// exist (any more) or cannot be examined; errno tells which (ENOTSUP: /proc is not ours). Pid and
+// start time together identify a process for good.
 uint64_t process_start_time(pid_t pid);
 
 // The parent of a process; 0 if it has none that this process can see.
@@ -21,6 +25,10 @@ pid_t process_parent(pid_t pid);
 // The environment with which a process was started: "NAME=value" entries, each followed by a 0
 // byte. Empty if the process belongs to another user or is gone.
 std::string process_environment(pid_t pid);
+
+// Bytes that differ from process to process and that only processes of the same user can read: the
+// addresses at which the kernel placed its parts. Empty if they cannot be read.
+std::string process_private_bytes(pid_t pid);
 
 // The facts that decide whether another process may attach to this one, and this one to others.
 struct Credentials {

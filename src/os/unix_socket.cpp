@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/unix_socket.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -14,6 +17,9 @@ namespace {
 
 using base::fail;
 using base::fail_errno;
+
+// Connections that wait to be accepted.
+constexpr int kBacklog = 256;
 
 const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
@@ -65,6 +71,7 @@ ssize_t receive_message(int connection, void* message, size_t bytes, int* descri
   const ssize_t got =
       retry([&] { return recvmsg(connection, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC); });
   if (got < 0) return got;
+  if ((header.msg_flags & MSG_CTRUNC) != 0) *descriptor = kDescriptorLost;
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
       std::memcpy(descriptor, CMSG_DATA(part), sizeof *descriptor);
@@ -83,23 +90,43 @@ void UnixSocket::close() {
   descriptor_ = -1;
 }
 
-mob_status_t UnixSocket::connect(const sockaddr_un& address, socklen_t length, bool* absent) {
+mob_status_t UnixSocket::connect(const sockaddr_un& address, socklen_t length, Problem* problem) {
+  Problem unused = Problem::kNone;
+  Problem& reason = problem != nullptr ? *problem : unused;
+  reason = Problem::kOther;
   close();
-  if (absent != nullptr) *absent = false;
   descriptor_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (descriptor_ < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "making a Unix socket failed");
   if (retry([&] { return ::connect(descriptor_, generic(address), length); }) != 0) {
     const int error = errno;
     close();
-    if (absent != nullptr) *absent = error == ECONNREFUSED;
+    if (error == ECONNREFUSED) reason = Problem::kAbsent;
     return fail_errno(MOB_ERR_SYSTEM, error, "connecting failed");
   }
   ucred credentials{};
   if (!is_same_user(descriptor_, &credentials)) {
     close();
+    reason = Problem::kOtherUser;
     return fail(MOB_ERR_SYSTEM, "connecting failed: the other side belongs to another user");
   }
+  reason = Problem::kNone;
   return MOB_OK;
+}
+
+void UnixSocket::kill_on_close(bool kill) {
+  // An event on the socket sends the owner a signal of our choice. After the last message of the
+  // protocol, the only event left is the end of the connection.
+  const int flags = fcntl(descriptor_, F_GETFL);
+  if (flags < 0) return;
+  if (!kill) {
+    fcntl(descriptor_, F_SETFL, flags & ~O_ASYNC);
+  } else if (fcntl(descriptor_, F_SETSIG, SIGKILL) == 0 &&
+             fcntl(descriptor_, F_SETOWN, getpid()) == 0) {
+    fcntl(descriptor_, F_SETFL, flags | O_ASYNC);
+    // It may have ended before.
+    pollfd ended{descriptor_, 0, 0};
+    if (poll(&ended, 1, 0) > 0) ::kill(getpid(), SIGKILL);
+  }
 }
 
 mob_status_t UnixSocket::send(const void* message, size_t bytes, int descriptor) {
@@ -117,6 +144,7 @@ mob_status_t UnixSocket::receive(void* message, size_t bytes, int* descriptor) {
     return MOB_OK;
   }
   if (received >= 0) ::close(received);
+  *descriptor = -1;
   return fail(MOB_ERR_SYSTEM, got == 0 ? "receiving failed: the other side closed the connection"
                                        : "receiving failed: a message of the wrong size arrived");
 }
@@ -124,9 +152,9 @@ mob_status_t UnixSocket::receive(void* message, size_t bytes, int* descriptor) {
 mob_status_t UnixListener::listen(const sockaddr_un& address, socklen_t length, bool* taken) {
   close();
   *taken = false;
-  descriptor_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  descriptor_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "making a Unix socket failed");
-  if (bind(descriptor_, generic(address), length) == 0 && ::listen(descriptor_, SOMAXCONN) == 0) {
+  if (bind(descriptor_, generic(address), length) == 0 && ::listen(descriptor_, kBacklog) == 0) {
     return MOB_OK;
   }
   const int error = errno;
@@ -135,17 +163,20 @@ mob_status_t UnixListener::listen(const sockaddr_un& address, socklen_t length, 
   return *taken ? MOB_OK : fail_errno(MOB_ERR_SYSTEM, error, "binding a Unix address failed");
 }
 
-mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid) {
+mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid, bool* is_empty) {
   UnixSocket accepted;
   accepted.descriptor_ =
       retry([&] { return accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC); });
   if (accepted.descriptor_ < 0) {
     const int error = errno;
+    *is_empty = error == EAGAIN;
+    if (*is_empty) return MOB_OK;
     const mob_status_t status =
         fail_errno(MOB_ERR_SYSTEM, error, "waiting for a connection failed");
     errno = error;
     return status;
   }
+  *is_empty = false;
   ucred credentials{};
   const bool is_ours = is_same_user(accepted.descriptor_, &credentials);
   *pid = credentials.pid;

@@ -18,6 +18,9 @@ namespace mobius::os {
 // the kernel knows it.
 bool is_same_user(int connection, ucred* peer);
 
+// In place of a descriptor: one came along, and this process can have no more (ulimit -n).
+inline constexpr int kDescriptorLost = -2;
+
 // As sendmsg() and recvmsg() of one message, restarted when a signal interrupts them. Sending: a
 // descriptor >= 0 is sent along as a copy. Receiving: `*descriptor` is the one that was received,
 // owned by the caller, or -1. For a message longer than the buffer the whole length is returned.
@@ -34,9 +37,14 @@ class UnixSocket {
   ~UnixSocket() { close(); }
 
   // Connects a SOCK_SEQPACKET socket; refuses a peer of another user. The error text ends with the
-  // reason only; the caller adds the name of the expected peer. `*absent`: no process listens
-  // there.
-  mob_status_t connect(const sockaddr_un& address, socklen_t length, bool* absent = nullptr);
+  // reason only; the caller adds the name of the expected peer. `*problem` says more of the reason.
+  enum class Problem { kNone, kAbsent, kOtherUser, kOther };  // absent: no process listens there
+  mob_status_t connect(const sockaddr_un& address, socklen_t length, Problem* problem = nullptr);
+
+  // Has the kernel kill this process (SIGKILL) when the other side closes the connection or dies,
+  // until it is called with false. Costs neither a thread nor a look. Where the kernel cannot do
+  // it, nothing happens.
+  void kill_on_close(bool kill);
 
   // Sends one message on a connected socket; blocks. A descriptor >= 0 is sent along as a copy.
   mob_status_t send(const void* message, size_t bytes, int descriptor = -1);
@@ -66,9 +74,10 @@ class UnixListener {
   // Binds an address. `*taken` says that another process has it already, which is not an error.
   mob_status_t listen(const sockaddr_un& address, socklen_t length, bool* taken);
 
-  // Waits for a process to connect. `*pid` is its id in this process's namespace. A process of
-  // another user is refused, which leaves `*connection` unchanged. Keeps errno after an error.
-  mob_status_t accept(UnixSocket* connection, pid_t* pid);
+  // Takes the next connection; `*is_empty`: there is none now. `*pid` is the process's id in this
+  // process's namespace. A process of another user is refused, which leaves `*connection`
+  // unchanged. Keeps errno after an error.
+  mob_status_t accept(UnixSocket* connection, pid_t* pid, bool* is_empty);
 
   void close();
   int descriptor() const { return descriptor_; }

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -81,6 +84,26 @@ def children_of(parent: int) -> list[int]:
 def python(*lines: str) -> list[str]:
     """Words that run a Python program given as lines."""
     return [sys.executable, "-c", "\n".join(lines)]
+
+
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
+LOAD_CALL, IS_EQUAL, RETURN = 0x20, 0x15, 0x06
+REFUSE, ALLOW = 0x00050000 | errno.EPERM, 0x7FFF0000
+
+
+def refuse_calls(*calls: int) -> None:
+    """Has the kernel refuse these calls to this process and those it starts."""
+    steps = [(LOAD_CALL, 0, 0, 0)]
+    for left, call in zip(reversed(range(len(calls))), calls, strict=True):
+        steps.append((IS_EQUAL, left + 1, 0, call))
+    steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    header = ctypes.create_string_buffer(struct.pack("HP", len(steps), ctypes.addressof(program)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for arguments in ((PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), (PR_SET_SECCOMP, SECCOMP_MODE_FILTER)):
+        words = [*arguments, ctypes.byref(header)] if len(arguments) == 2 else arguments
+        if libc.prctl(*words) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Launcher:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import errno
+import hmac
 import os
 import resource
 import socket
 import struct
+import subprocess
 import threading
 from pathlib import Path
 
@@ -14,29 +17,40 @@ import pytest
 from launch_tools import Launcher, python, wait_until
 
 # src/job/bootstrap/local_protocol.h
-LAYOUT = "=III4i100s"
+LAYOUT = "=III4i16s16s100s"
 MAGIC = 0x314D424F
-HELLO, WELCOME, REFUSED, GOODBYE = 1, 2, 3, 4
+HELLO, WELCOME, REFUSED, GOODBYE, CHALLENGE = 1, 2, 3, 4, 7
 
 # What the ranks below have in common: join(), leave(), and say() for the tests.
 RANK = (
-    "import array, os, signal, socket, struct, sys, time",
+    "import array, hmac, os, signal, socket, struct, sys, time",
     f"LAYOUT, MAGIC = {LAYOUT!r}, {MAGIC}",
     "folder, rank = os.environ['D'], int(os.environ['MOBIUS_RANK'])",
-    "def message(type, rank=rank, version=2, magic=MAGIC):",
-    "    return struct.pack(LAYOUT, magic, version, type, rank, 0, os.getpid(), 1, b'')",
+    "secret = bytes.fromhex(os.environ['MOBIUS_JOB'])",
+    "def code(text): return hmac.digest(secret, text, 'sha256')[:16]",
+    "def seal(data, other): return data[:44] + code(data + other) + data[60:]",
+    "def message(type, rank=rank, version=3, magic=MAGIC, nonce=bytes(range(16))):",
+    "    head = (magic, version, type, rank, 0, os.getpid(), 1)",
+    "    return struct.pack(LAYOUT, *head, nonce, b'', b'')",
     "def connect():",
     "    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)",
-    "    s.connect('\\0mobius-' + os.environ['MOBIUS_JOB'])",
+    "    s.connect('\\0mobius-' + code(b'address 0').hex())",
     "    return s",
     "def receive(s):",
     "    data, control, flags, address = s.recvmsg(200, 1000)",
     "    fds = array.array('i')",
     "    for level, kind, value in control: fds.frombytes(value)",
+    f"    if data and data[8] != {CHALLENGE}:",
+    "        bare = data[:44] + bytes(16) + data[60:]",
+    "        assert data[44:60] == code(bare + bytes(range(16))), 'an impostor answers'",
     "    return (struct.unpack(LAYOUT, data) if data else None), list(fds)",
+    "def challenge(s):",
+    "    reply, fds = receive(s)",
+    f"    assert reply[2] == {CHALLENGE} and not fds",
+    "    return reply[7]",
     "def join(**changes):",
     "    s = connect()",
-    f"    s.send(message({HELLO}, **changes))",
+    f"    s.send(seal(message({HELLO}, **changes), challenge(s)))",
     "    return s, *receive(s)",
     f"def leave(s): s.send(message({GOODBYE}))",
     "def say(name, text='yes'):",
@@ -44,7 +58,7 @@ RANK = (
     "    os.rename(f'{folder}/new.{os.getpid()}', f'{folder}/{name}')",
     "def until(name):",
     "    while not os.path.exists(f'{folder}/{name}'): time.sleep(0.002)",
-    "def text(reply): return reply[7].split(b'\\0')[0].decode()",
+    "def text(reply): return reply[9].split(b'\\0')[0].decode()",
 )
 
 
@@ -65,7 +79,7 @@ def test_welcome_brings_the_control_block(launcher: Launcher) -> None:
     )
     assert done.returncode == 0
     assert sorted(done.stdout.decode().splitlines()) == [
-        f"({MAGIC}, 2, {WELCOME}, {rank}, 3) 1 b'Mcontrol' 7 3 True" for rank in range(3)
+        f"({MAGIC}, 3, {WELCOME}, {rank}, 3) 1 b'Mcontrol' 7 3 True" for rank in range(3)
     ]
 
 
@@ -108,7 +122,7 @@ REFUSALS = {
     ),
     "another version": (
         "s, reply, fds = join(version=9)\nprint(text(reply))",
-        "the launcher speaks protocol 2, this libmobius 9; use the mobius command that came with "
+        "the launcher speaks protocol 3, this libmobius 9; use the mobius command that came with "
         "it",
     ),
 }
@@ -124,7 +138,10 @@ def test_refusals_give_a_reason(launcher: Launcher, case: str) -> None:
 
 
 GARBAGE = {
-    "no Hello": f"s.send(message({GOODBYE}))",
+    "no Hello": f"s.send(seal(message({GOODBYE}), challenge(s)))",
+    "no proof": f"s.send(message({HELLO}))",
+    "the proof of another connection": f"s.send(seal(message({HELLO}), challenge(connect())))",
+    "an abort without proof": "s.send(message(5))",
     "another magic": f"s.send(message({HELLO}, magic=7))",
     "too short": "s.send(b'hello')",
     "too long": f"s.send(message({HELLO}) + b'x')",
@@ -141,8 +158,10 @@ def test_garbage_is_dropped_and_harms_nobody(launcher: Launcher, case: str) -> N
     program = rank_program(
         "s = connect()",
         GARBAGE[case],
-        "try: print(s.recv(200))",
-        "except ConnectionResetError: print(b'')",
+        "try:",
+        "    while more := s.recv(200): pass",
+        "except ConnectionResetError: more = b''",
+        "print(more)",
         "s, reply, fds = join()",
         "print(reply[2])",
         "leave(s)",
@@ -185,8 +204,7 @@ def test_foreign_user_is_dropped(launcher: Launcher) -> None:
         "if child == 0:",
         "    os.setuid(54321)",
         "    try:",
-        "        s, reply, fds = join()",
-        "        os._exit(0 if reply is None else 1)",
+        "        os._exit(0 if connect().recv(200) == b'' else 1)",
         "    except (ConnectionResetError, BrokenPipeError):",
         "        os._exit(0)",
         "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0",
@@ -278,12 +296,13 @@ def test_launcher_is_not_disturbed_by_strangers_from_outside(launcher: Launcher)
     process = launcher.start("sh", "-c", 'echo $MOBIUS_JOB; read x; echo "got $x"', stdin=ends[0])
     os.close(ends[0])
     assert process.stdout is not None
-    key = os.read(process.stdout.fileno(), 100).decode().strip()
+    secret = bytes.fromhex(os.read(process.stdout.fileno(), 100).decode().strip())
+    name = hmac.digest(secret, b"address 0", "sha256")[:16].hex()
 
     def shout() -> None:
         for number in range(100):
             stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            stranger.connect(f"\0mobius-{key}")
+            stranger.connect(f"\0mobius-{name}")
             stranger.send(struct.pack("=I", number) * (number + 1))
             stranger.close()
 
@@ -300,3 +319,106 @@ def test_launcher_is_not_disturbed_by_strangers_from_outside(launcher: Launcher)
     turned_away = f"turned away process {os.getpid()}, which connected to this job's socket"
     assert err.count(turned_away) == len(err.splitlines()) == 8
     assert err.endswith("is not of this job; more of this is not reported\n")
+
+
+# Connects to the launcher over and over until it is told to end, as another user if it may.
+FLOOD = python(
+    "import os, socket, sys",
+    "name, folder, user = sys.argv[1], sys.argv[2], int(sys.argv[3])",
+    "if user: os.setuid(user)",
+    "print('floods', flush=True)",
+    "while True:",
+    "    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)",
+    "    try: s.connect('\\0mobius-' + name)",
+    "    except OSError: break",
+    "    s.close()",
+)
+
+
+@pytest.mark.parametrize("user", [0, 54321])
+def test_a_flood_of_connections_holds_nothing_up(launcher: Launcher, user: int) -> None:
+    """Ranks join, a rank's death is noticed and signals arrive while outsiders connect for ever."""
+    if user and os.geteuid() != 0:
+        pytest.skip("becoming another user needs root")
+    program = rank_program(
+        "if rank == 0: say('secret', os.environ['MOBIUS_JOB'])",
+        "until('flooded')",
+        "s, reply, fds = join()",
+        "say(f'joined.{rank}')",
+        "until('joined.0'); until('joined.1'); until('joined.2')",
+        "if rank == 1: os.kill(os.getpid(), 9)",
+        "time.sleep(1000)",
+    )
+    process = launcher.start("-n", "3", *program)
+    secret = bytes.fromhex(launcher.file("secret"))
+    name = hmac.digest(secret, b"address 0", "sha256")[:16].hex()
+    words = [*FLOOD, name, str(launcher.folder), str(user)]
+    flooders = [subprocess.Popen(words, stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for flooder in flooders:
+            assert flooder.stdout is not None
+            assert flooder.stdout.read(6) == b"floods"
+        (launcher.folder / "flooded").touch()
+        code, _, err = launcher.finish(process)
+        assert all(flooder.poll() is None for flooder in flooders), "the flood has gone on"
+    finally:
+        for flooder in flooders:
+            flooder.kill()
+            flooder.communicate()
+    assert code == 137
+    assert "rank 1 (process " in err
+    assert "was killed by signal 9 (Killed); the other 2 ranks were ended" in err
+
+
+# Lets accept4() fail from its second call on with the error named in the environment.
+FAILING_ACCEPT = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+int accept4(int socket, struct sockaddr* address, socklen_t* length, int flags) {
+  static int calls;
+  int (*real)(int, struct sockaddr*, socklen_t*, int) = dlsym(RTLD_NEXT, "accept4");
+  const char* failures = getenv("ACCEPT_FAILURES");
+  if (failures == NULL) return real(socket, address, length, flags);
+  const int result = calls == 0 ? real(socket, address, length, flags) : -1;
+  if (result >= 0) ++calls;
+  if (result >= 0 || calls == 0) return result;
+  if (calls > atoi(failures)) return real(socket, address, length, flags);
+  ++calls;
+  errno = atoi(getenv("ACCEPT_ERROR"));
+  return -1;
+}
+"""
+
+
+def accept_that_fails(launcher: Launcher, error: int, failures: int) -> dict[str, str]:
+    source = launcher.folder / "accept.c"
+    library = launcher.folder / "accept.so"
+    source.write_text(FAILING_ACCEPT)
+    words = ["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(words, check=True)
+    return {
+        "LD_PRELOAD": str(library),
+        "ACCEPT_FAILURES": str(failures),
+        "ACCEPT_ERROR": str(error),
+    }
+
+
+@pytest.mark.parametrize(("error", "failures"), [(errno.EMFILE, 3), (errno.ECONNABORTED, 3)])
+def test_accept_that_fails_for_a_while(launcher: Launcher, error: int, failures: int) -> None:
+    program = rank_program("s, reply, fds = join()", "print(reply[2])", "leave(s)")
+    failing = accept_that_fails(launcher, error, failures)
+    done = launcher.run("-n", "3", *program, env=failing)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"2\n2\n2\n", b"")
+
+
+@pytest.mark.parametrize("error", [errno.EPERM, errno.EMFILE])
+def test_accept_that_fails_for_good_ends_the_job(launcher: Launcher, error: int) -> None:
+    program = rank_program("s, reply, fds = join()", "time.sleep(1000)")
+    failing = accept_that_fails(launcher, error, 10**6)
+    done = launcher.run("-n", "3", *program, env=failing)
+    assert done.returncode == 1
+    said = "ranks cannot join, because accepting their connections fails: " + os.strerror(error)
+    assert said in done.stderr.decode()

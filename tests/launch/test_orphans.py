@@ -7,9 +7,10 @@ import os
 import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
-from launch_tools import Launcher, command, wait_until
+from launch_tools import Launcher, command, python, wait_until
 
 # Each rank: a child, a child in a session of its own, a daemon, and a daemon that refuses to end.
 FAMILY = (
@@ -64,6 +65,35 @@ def test_both_killed_ends_the_ranks(launcher: Launcher) -> None:
     process.kill()
     process.wait()
     all_gone(launcher)
+
+
+# A rank that has joined through the library itself.
+LIBRARY = Path(command()).parents[1] / "lib" / "libmobius.so"
+JOINED = python(
+    "import ctypes, os, time",
+    f"library = ctypes.CDLL({str(LIBRARY)!r})",
+    "assert library.mob_init() == 0",
+    "path = os.environ['D'] + '/pid.' + os.environ['MOBIUS_RANK']",
+    "open(path + '.new', 'w').write(f'{os.getpid()}\\n')",
+    "os.rename(path + '.new', path)",
+    "time.sleep(1000)",
+)
+
+
+@pytest.mark.skipif(not LIBRARY.exists(), reason="the library is not built")
+@pytest.mark.parametrize("wrapper", ['"$@"; true', 'sh -c \'"$@"; true\' sh "$@"; true'])
+def test_both_killed_ends_ranks_behind_wrappers(launcher: Launcher, wrapper: str) -> None:
+    """The library has the kernel watch the connection to the launcher."""
+    process = launcher.start("-n", "2", "sh", "-c", wrapper, "sh", *JOINED)
+    ranks = launcher.ranks(2)
+    worker = launcher.worker(process)
+    os.kill(process.pid, signal.SIGSTOP)  # so that it cannot see the worker end
+    os.kill(worker, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not set(ranks) & set(launcher.marked()), "the ranks have ended")
+    for pid in launcher.marked():  # the inner shells that the library knows nothing of
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_rank_killed(launcher: Launcher) -> None:

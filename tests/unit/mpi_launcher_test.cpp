@@ -2,14 +2,18 @@
 #include "job/bootstrap/mpi_launcher.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "job/bootstrap/join_by_address.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/control.h"
+#include "os/process.h"
 #include "os/unix_socket.h"
 #include "shared_processes.h"
 
@@ -21,9 +25,10 @@ using mobius_test::SharedZeros;
 
 constexpr const char* kMpich[] = {"PMI_RANK=2", "PMI_SIZE=4", "MPI_LOCALNRANKS=4", nullptr};
 
-std::string key_of_this_test() {
-  std::string key = std::to_string(getpid());
-  return std::string(kKeyDigits - key.size(), 'd') + key;
+Secret new_secret() {
+  Secret secret{};
+  EXPECT_EQ(make_secret(&secret), MOB_OK);
+  return secret;
 }
 
 mob_status_t find(const char* const* environment, MpiLaunch* launch) {
@@ -53,7 +58,7 @@ TEST(MpiLauncher, RankAndSizeOfBothDialects) {
   EXPECT_EQ(launch.size, 4);
 }
 
-TEST(MpiLauncher, KeysTellJobsApartAndRanksNot) {
+TEST(MpiLauncher, SecretsTellJobsApartAndRanksNot) {
   const char* others[][4] = {{"PMI_RANK=0", "PMI_SIZE=4", "MPI_LOCALNRANKS=4", nullptr},
                              {"PMI_RANK=2", "PMI_SIZE=5", "MPI_LOCALNRANKS=5", nullptr}};
   const char* spawned[][5] = {{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
@@ -62,17 +67,34 @@ TEST(MpiLauncher, KeysTellJobsApartAndRanksNot) {
                                "OMPI_COMM_WORLD_LOCAL_SIZE=1", "PMIX_NAMESPACE=2", nullptr}};
   MpiLaunch launch;
   ASSERT_EQ(find(kMpich, &launch), MOB_OK);
-  const std::string key = launch.key;
-  EXPECT_EQ(key.size(), kKeyDigits);
-  EXPECT_EQ(key.find_first_not_of("0123456789abcdef"), std::string::npos);
+  const Secret secret = launch.secret;
   ASSERT_EQ(find(others[0], &launch), MOB_OK);
-  EXPECT_EQ(launch.key, key);
+  EXPECT_EQ(launch.secret, secret);
   ASSERT_EQ(find(others[1], &launch), MOB_OK);
-  EXPECT_NE(launch.key, key);
+  EXPECT_NE(launch.secret, secret);
   ASSERT_EQ(find(spawned[0], &launch), MOB_OK);
-  const std::string first = launch.key;
+  const Secret first = launch.secret;
   ASSERT_EQ(find(spawned[1], &launch), MOB_OK);
-  EXPECT_NE(launch.key, first);
+  EXPECT_NE(launch.secret, first);
+}
+
+TEST(MpiLauncher, SecretsAreMadeOfMoreThanOthersCanSee) {
+  const std::string hidden = os::process_private_bytes(getppid());
+  EXPECT_GT(hidden.size(), 100u);
+  EXPECT_NE(hidden, os::process_private_bytes(getpid()));
+  if (geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  Children children;
+  children.start([] { return setuid(54321) == 0 && os::process_private_bytes(getppid()).empty(); });
+  children.expect_success();
+  const char* with_key[] = {"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1",
+                            "OMPI_COMM_WORLD_LOCAL_SIZE=1",
+                            "OMPI_MCA_orte_precondition_transports=17", nullptr};
+  MpiLaunch launch;
+  ASSERT_EQ(find(with_key, &launch), MOB_OK);
+  const Secret first = launch.secret;
+  with_key[3] = "OMPI_MCA_orte_precondition_transports=18";
+  ASSERT_EQ(find(with_key, &launch), MOB_OK);
+  EXPECT_NE(launch.secret, first);
 }
 
 TEST(MpiLauncher, WhatMakesNoSenseIsRefused) {
@@ -103,7 +125,7 @@ TEST(MpiLauncher, SeveralHostsAreRefused) {
 
 TEST(JoinByAddress, AllGetOneSegment) {
   constexpr mob_rank_t kSize = 16;
-  const std::string key = key_of_this_test();
+  const Secret secret = new_secret();
   SharedZeros<std::atomic<int>> seen;
   for (int round = 0; round < 3; ++round) {
     Children children;
@@ -111,7 +133,8 @@ TEST(JoinByAddress, AllGetOneSegment) {
       children.start([&, rank] {
         int segment = -1;
         bool pid_is_shared = false;
-        if (join_by_address(key, rank, kSize, &segment, &pid_is_shared) != MOB_OK) return false;
+        if (join_by_address({secret, rank, kSize}, &segment, &pid_is_shared) != MOB_OK)
+          return false;
         ControlBlock* block = nullptr;
         if (!pid_is_shared || control_map(segment, &block) != MOB_OK) return false;
         block->slot(rank).pid.store(getpid());
@@ -130,13 +153,13 @@ TEST(JoinByAddress, AllGetOneSegment) {
 }
 
 TEST(JoinByAddress, ARankThatIsTakenIsRefused) {
-  const std::string key = key_of_this_test();
+  const Secret secret = new_secret();
   SharedZeros<std::atomic<int>> refused;
   Children children;
   const auto join_as_0 = [&] {
     int segment = -1;
     bool pid_is_shared = false;
-    if (join_by_address(key, 0, 2, &segment, &pid_is_shared) == MOB_OK) return true;
+    if (join_by_address({secret, 0, 2}, &segment, &pid_is_shared) == MOB_OK) return true;
     refused->fetch_add(1);
     return std::string(mob_last_error()).find("joined as rank 0") != std::string::npos;
   };
@@ -145,52 +168,159 @@ TEST(JoinByAddress, ARankThatIsTakenIsRefused) {
   while (refused->load() == 0) sched_yield();
   int segment = -1;
   bool pid_is_shared = false;
-  EXPECT_EQ(join_by_address(key, 1, 2, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
+  EXPECT_EQ(join_by_address({secret, 1, 2}, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
   close(segment);
   children.expect_success();
   EXPECT_EQ(refused->load(), 1);
 }
 
 TEST(JoinByAddress, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
-  const std::string key = key_of_this_test();
+  const Secret secret = new_secret();
   testing::internal::CaptureStderr();
   Children children;
   children.start([&] {
     int segment = -1;
     bool pid_is_shared = false;
-    return join_by_address(key, 0, 2, &segment, &pid_is_shared) == MOB_OK;
+    return join_by_address({secret, 0, 2}, &segment, &pid_is_shared) == MOB_OK;
   });
   sockaddr_un address{};
-  const socklen_t length = socket_address(key, &address);
+  const socklen_t length = socket_address(secret, &address);
   Message wrong;
   wrong.type = MessageType::kHello;
   wrong.version = kProtocolVersion + 1;
   wrong.rank = 1;
   wrong.size = 2;
   Message answer;
+  Nonce challenge;
   int descriptor = -1;
-  os::UnixSocket stranger;
-  while (stranger.connect(address, length) != MOB_OK) sched_yield();
-  ASSERT_EQ(stranger.send(&wrong, sizeof wrong), MOB_OK);
-  ASSERT_EQ(stranger.receive(&answer, sizeof answer, &descriptor), MOB_OK);
+  os::UnixSocket other_version;
+  while (connect_to_job(secret, &other_version, &challenge) != MOB_OK) sched_yield();
+  ASSERT_EQ(other_version.send(&wrong, sizeof wrong), MOB_OK);
+  ASSERT_EQ(other_version.receive(&answer, sizeof answer, &descriptor), MOB_OK);
   EXPECT_EQ(answer.type, MessageType::kRefused);
   EXPECT_EQ(descriptor, -1);
-  os::UnixSocket passing;  // connects and leaves without a message
-  ASSERT_EQ(passing.connect(address, length), MOB_OK);
-  passing.close();
+  os::UnixSocket silent_visitor;  // comes and goes without a word
+  ASSERT_EQ(silent_visitor.connect(address, length), MOB_OK);
+  silent_visitor.close();
   os::UnixSocket shouter;
   ASSERT_EQ(shouter.connect(address, length), MOB_OK);
   ASSERT_EQ(shouter.send("garbage", 7), MOB_OK);
-  std::array<os::UnixSocket, 100> silent;  // stay connected, more than are permitted
+  std::array<os::UnixSocket, 300> silent;  // stay, more than may
   for (os::UnixSocket& each : silent) ASSERT_EQ(each.connect(address, length), MOB_OK);
   int segment = -1;
   bool pid_is_shared = false;
-  EXPECT_EQ(join_by_address(key, 1, 2, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
+  EXPECT_EQ(join_by_address({secret, 1, 2}, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
   close(segment);
   children.expect_success();
   EXPECT_NE(testing::internal::GetCapturedStderr().find(
                 "turned away process " + std::to_string(getpid()) +
                 ", which connected to this job's socket and is not of this job\n"),
+            std::string::npos);
+}
+
+// Sends Hello as rank 1 of 2 and returns the type of the answer; none if there is no answer.
+MessageType greet(const Secret& address_of, const Secret& known, const Nonce* old_challenge,
+                  Nonce* challenge) {
+  os::UnixSocket socket;
+  while (connect_to_job(address_of, &socket, challenge) != MOB_OK) sched_yield();
+  Message hello;
+  hello.type = MessageType::kHello;
+  hello.rank = 1;
+  hello.size = 2;
+  seal(hello, known, old_challenge != nullptr ? *old_challenge : *challenge);
+  Message answer;
+  int descriptor = -1;
+  EXPECT_EQ(socket.send(&hello, sizeof hello), MOB_OK);
+  if (socket.receive(&answer, sizeof answer, &descriptor) != MOB_OK) return MessageType{};
+  if (descriptor >= 0) close(descriptor);
+  return answer.type;
+}
+
+TEST(JoinByAddress, OnlyAFreshProofOfTheSecretLetsIn) {
+  const Secret secret = new_secret();
+  testing::internal::CaptureStderr();
+  Children children;
+  children.start([&] {
+    int segment = -1;
+    bool pid_is_shared = false;
+    return join_by_address({secret, 0, 2}, &segment, &pid_is_shared) == MOB_OK;
+  });
+  Nonce first;
+  Nonce other;
+  EXPECT_EQ(greet(secret, new_secret(), nullptr, &first), MessageType{}) << "without the secret";
+  EXPECT_EQ(greet(secret, secret, &first, &other), MessageType{})
+      << "an answer to an old challenge";
+  EXPECT_NE(first, other);
+  EXPECT_EQ(greet(secret, secret, nullptr, &other), MessageType::kWelcome);
+  children.expect_success();
+  testing::internal::GetCapturedStderr();
+}
+
+// Takes the first address of a job as another user, until it is killed.
+pid_t occupy(const Secret& secret, unsigned attempt) {
+  int ready[2];
+  EXPECT_EQ(pipe(ready), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    sockaddr_un address{};
+    const socklen_t length = socket_address(secret, &address, attempt);
+    os::UnixListener listener;
+    bool taken = false;
+    // The kernel remembers the user that called listen().
+    if (setuid(54321) != 0 || listener.listen(address, length, &taken) != MOB_OK || taken) _exit(1);
+    if (write(ready[1], "x", 1) != 1) _exit(2);
+    while (true) pause();
+  }
+  close(ready[1]);
+  char word = 0;
+  EXPECT_EQ(read(ready[0], &word, 1), 1);
+  close(ready[0]);
+  return pid;
+}
+
+TEST(JoinByAddress, AnAddressThatAnotherUserHasTakenIsPassedOver) {
+  if (geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  constexpr mob_rank_t kSize = 4;
+  const Secret secret = new_secret();
+  const pid_t squatters[] = {occupy(secret, 0), occupy(secret, 1)};
+  testing::internal::CaptureStderr();
+  Children children;
+  for (mob_rank_t rank = 1; rank < kSize; ++rank) {
+    children.start([&, rank] {
+      int segment = -1;
+      bool pid_is_shared = false;
+      return join_by_address({secret, rank, kSize}, &segment, &pid_is_shared) == MOB_OK;
+    });
+  }
+  // When a squatter ends, the others join where this process, which finds the address free, waits.
+  kill(squatters[0], SIGKILL);
+  waitpid(squatters[0], nullptr, 0);
+  int segment = -1;
+  bool pid_is_shared = false;
+  EXPECT_EQ(join_by_address({secret, 0, kSize}, &segment, &pid_is_shared), MOB_OK)
+      << mob_last_error();
+  close(segment);
+  children.expect_success();
+  kill(squatters[1], SIGKILL);
+  waitpid(squatters[1], nullptr, 0);
+  testing::internal::GetCapturedStderr();
+}
+
+TEST(JoinByAddress, AUserWhoTakesAllAddressesIsNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  const Secret secret = new_secret();
+  std::vector<pid_t> squatters;
+  for (unsigned attempt = 0; attempt < 8; ++attempt) squatters.push_back(occupy(secret, attempt));
+  testing::internal::CaptureStderr();
+  int segment = -1;
+  bool pid_is_shared = false;
+  EXPECT_EQ(join_by_address({secret, 0, 2}, &segment, &pid_is_shared), MOB_ERR_SYSTEM);
+  EXPECT_NE(std::string(mob_last_error()).find("another user has taken all"), std::string::npos);
+  for (const pid_t pid : squatters) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("another user has taken the address"),
             std::string::npos);
 }
 

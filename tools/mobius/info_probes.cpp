@@ -5,7 +5,6 @@
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -298,19 +297,13 @@ Fact probe_pidfd() {
 #endif
 }
 
-std::string random_key() {
-  unsigned char bits[job::kKeyDigits / 2] = {};
-  std::string key;
-  if (getrandom(bits, sizeof bits, 0) < 0) bits[0] = static_cast<unsigned char>(getpid());
-  for (const unsigned char byte : bits) key += fmt::format("{:02x}", byte);
-  return key;
-}
-
 Fact probe_sockets() {
   const char* key = "abstract_sockets";
   const char* label = "abstract sockets";
   sockaddr_un address;
-  const socklen_t length = job::socket_address(random_key(), &address);
+  job::Secret secret{};
+  static_cast<void>(job::make_secret(&secret));  // without randomness any other will do
+  const socklen_t length = job::socket_address(secret, &address);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   const int server = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

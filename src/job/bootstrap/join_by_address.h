@@ -7,16 +7,23 @@
 
 #include <mobius/job.h>
 
-#include <string>
+#include "job/bootstrap/proof.h"
 
 namespace mobius::job {
 
-// Blocks until all `size` processes have called it with the same key, each with its own rank.
-// `*segment` is owned by the caller. `*pid_is_shared`: the other processes see this one under the
-// process id that it has for itself.
+// The address is made from the secret. Processes of other users can take it first if they can guess
+// the secret; then the next of several addresses is used.
+struct JoinAddress {
+  Secret secret;  // the same in all processes of the job, and in no other job
+  mob_rank_t rank;
+  mob_rank_t size;
+};
+
+// Blocks until all processes of the job have called it, each with its own rank. The caller owns
+// `*segment`. `*pid_is_shared`: the other processes see this one under the process id that it has
+// for itself.
 //
 // A process that dies before it calls this is not noticed here: its launcher ends the others.
-mob_status_t join_by_address(const std::string& key, mob_rank_t rank, mob_rank_t size, int* segment,
-                             bool* pid_is_shared);
+mob_status_t join_by_address(const JoinAddress& job, int* segment, bool* pid_is_shared);
 
 }  // namespace mobius::job

@@ -3,17 +3,25 @@
 
 // The messages between `mobius run` and the processes it starts.
 //
-// The launcher gives each process MOBIUS_JOB (the job's key, 32 hexadecimal digits) and
-// MOBIUS_RANK. mob_init() connects to the launcher's socket, an abstract Unix address made from the
-// key (so nothing exists in a file system), and sends Hello; the launcher answers Welcome, with the
-// descriptor of the host's segment attached (SCM_RIGHTS), and, where the job is on virtual hosts,
-// Directory with that of the job's directory (shm_directory.h). The connection stays open until
-// mob_finalize() sends Goodbye: a process whose connection ends before has died. mob_abort(), which
-// may be called at any time, sends Abort over a connection of its own. Both sides check that the
-// other is the same user (SO_PEERCRED).
+// The launcher gives each process MOBIUS_JOB (the job's secret, 32 hexadecimal digits) and
+// MOBIUS_RANK. The launcher listens at an abstract Unix address derived from the secret, so nothing
+// exists in a file system, and whoever reads the address cannot find the secret.
+//
+//   launcher → process   Challenge  a nonce; only to processes of the same user (SO_PEERCRED)
+//   process → launcher   Hello      proves that the process knows the secret (proof.h)
+//   launcher → process   Welcome    proves the same; carries the descriptor of the host's segment
+//                                   (SCM_RIGHTS), or Refused with a reason
+//   launcher → process   Directory  on virtual hosts: the descriptor of the job's directory
+//                                   (shm_directory.h)
+//   process → launcher   Goodbye    from mob_finalize()
+//
+// The connection stays open until Goodbye: a process whose connection ends before has died.
+// mob_abort(), which may be called at any time, connects and sends Abort in place of Hello.
 //
 // Environment and sockets are used instead of inherited descriptors because wrappers between
 // launcher and program (shells, Python's subprocess) may close those.
+
+#include <mobius/status.h>
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -21,15 +29,25 @@
 #include <cstdint>
 #include <string_view>
 
+#include "job/bootstrap/proof.h"
+#include "os/unix_socket.h"
+
 namespace mobius::job {
 
 inline constexpr uint32_t kProtocolMagic = 0x314d424f;  // "OBM1"
-inline constexpr uint32_t kProtocolVersion = 2;
-inline constexpr size_t kKeyDigits = 32;
+inline constexpr uint32_t kProtocolVersion = 3;
 inline constexpr const char* kJobVariable = "MOBIUS_JOB";
 inline constexpr const char* kRankVariable = "MOBIUS_RANK";
 
-enum class MessageType : uint32_t { kHello = 1, kWelcome, kRefused, kGoodbye, kAbort, kDirectory };
+enum class MessageType : uint32_t {
+  kHello = 1,
+  kWelcome,
+  kRefused,
+  kGoodbye,
+  kAbort,
+  kDirectory,
+  kChallenge
+};
 
 // One SOCK_SEQPACKET message. Fixed size, host byte order: both ends are on one host.
 struct Message {
@@ -40,11 +58,18 @@ struct Message {
   int32_t size = 0;    // of the job, in kWelcome
   int32_t pid = 0;     // of the sender, in kHello; in kWelcome as the launcher knows it
   int32_t hosts = 1;   // virtual hosts, in kWelcome; if several, kDirectory follows
+  Nonce nonce{};       // the sender's
+  Proof proof{};       // answers the receiver's nonce
   char reason[100]{};  // in kRefused: one line, zero-terminated
 };
-static_assert(sizeof(Message) == 128);
+static_assert(sizeof(Message) == 160);
 
-// The launcher's abstract Unix address, "mobius-KEY".
-socklen_t socket_address(std::string_view key, sockaddr_un* address);
+// The abstract Unix address of the job with this secret, "mobius-" and 32 digits. There are several
+// for jobs whose secret others might guess: `attempt` numbers them.
+socklen_t socket_address(const Secret& secret, sockaddr_un* address, unsigned attempt = 0);
+
+// Connects to the process that listens there and receives its Challenge. The error text ends in the
+// reason alone: the caller says which process should have been there.
+mob_status_t connect_to_job(const Secret& secret, os::UnixSocket* connection, Nonce* challenge);
 
 }  // namespace mobius::job

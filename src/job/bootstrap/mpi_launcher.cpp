@@ -3,15 +3,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
-#include <cstdint>
-#include <cstdio>
 #include <cstring>
+#include <span>
+#include <string>
 #include <string_view>
 #include <system_error>
 
 #include "base/status.h"
-#include "job/bootstrap/local_protocol.h"
 #include "os/process.h"
 
 namespace mobius::job {
@@ -32,6 +33,9 @@ constexpr Dialect kDialects[] = {
      "PMIX_NAMESPACE"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", nullptr},
 };
+
+// A random number that Open MPI's launchers hand to the processes of a job.
+constexpr const char* kTransportKey = "OMPI_MCA_orte_precondition_transports";
 
 const char* find(const char* const* environment, const char* name) {
   const size_t length = std::strlen(name);
@@ -72,21 +76,14 @@ pid_t launcher_process(const std::string& rank_entry, const std::string& size_en
   return pid;
 }
 
-// FNV-1a of 64 bits. Not a secret: who connects must be the same user.
-uint64_t hash(std::string_view text, uint64_t seed) {
-  uint64_t value = 0xcbf29ce484222325 ^ seed;
-  for (const char c : text) {
-    value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return value;
-}
-
-std::string make_key(const std::string& text) {
-  char digits[kKeyDigits + 1];
-  std::snprintf(digits, sizeof digits, "%016llx%016llx",
-                static_cast<unsigned long long>(hash(text, 0)),
-                static_cast<unsigned long long>(hash(text, 0x9e3779b97f4a7c15)));
-  return digits;
+Secret make_secret(const std::string& facts, const std::string& hidden) {
+  const auto bytes = [](const std::string& text) {
+    return std::span(reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  };
+  const std::array<unsigned char, 32> code = hmac_sha256(bytes(hidden), bytes(facts));
+  Secret secret;
+  std::copy_n(code.begin(), secret.size(), secret.begin());
+  return secret;
 }
 
 mob_status_t read(const char* const* environment, const Dialect& dialect, MpiLaunch* launch) {
@@ -110,9 +107,12 @@ mob_status_t read(const char* const* environment, const Dialect& dialect, MpiLau
   const std::string size_entry = std::string(dialect.size) + '=' + size;
   const pid_t launcher = launcher_process(rank_entry, size_entry);
   const char* job = dialect.job != nullptr ? find(environment, dialect.job) : nullptr;
-  launch->key = make_key(std::to_string(geteuid()) + ' ' + std::to_string(launcher) + ' ' +
-                         std::to_string(os::process_start_time(launcher)) + ' ' + size_entry + ' ' +
-                         (job != nullptr ? job : ""));
+  const char* transports = find(environment, kTransportKey);
+  launch->secret =
+      make_secret(std::to_string(geteuid()) + ' ' + std::to_string(launcher) + ' ' +
+                      std::to_string(os::process_start_time(launcher)) + ' ' + size_entry + ' ' +
+                      (job != nullptr ? job : ""),
+                  os::process_private_bytes(launcher) + (transports != nullptr ? transports : ""));
   return MOB_OK;
 }
 

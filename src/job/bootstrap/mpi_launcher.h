@@ -7,16 +7,18 @@
 
 #include <mobius/job.h>
 
-#include <string>
+#include "job/bootstrap/proof.h"
 
 namespace mobius::job {
 
 struct MpiLaunch {
   mob_rank_t rank = 0;
   mob_rank_t size = 0;
-  // Key of the job for socket_address(), the same in all processes of this launch on this host and
-  // in no other: made from the launcher's process.
-  std::string key;
+  // The same in all processes of this launch on this host and in no other. Made from the launcher's
+  // process, from bytes of it that only processes of the same user can read, and from what the
+  // launcher hands on. Other users can guess it only where the system places processes at fixed
+  // addresses (kernel.randomize_va_space=0) or hides the launcher.
+  Secret secret{};
 };
 
 // Looks for such a launcher. `*found` becomes false where there is none. Fails if what it says

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -14,6 +13,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/log.h"
@@ -24,22 +24,23 @@ namespace mobius::job {
 
 // One SOCK_SEQPACKET message. Fixed size, host byte order: both ends are on one host.
 struct ServerMessage {
-  enum class Type : uint32_t { kNone, kHello, kAccepted, kSegment, kRefused };
+  enum class Type : uint32_t { kNone, kHello, kAccepted, kSegment, kRefused, kChallenge };
 
   static constexpr uint32_t kMagic = 0x324d424f;  // "OBM2"
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   uint32_t magic = kMagic;
   uint32_t version = kVersion;
   Type type = Type::kNone;
   int32_t rank = -1;          // of the sender
-  Secret secret{};            // kHello
   int32_t pid = 0;            // of the sender, as it knows itself
-  int32_t seen = 0;           // kHello: the other side, as the sender knows it
+  int32_t seen = 0;           // kHello: the other side's process id, as the sender sees it
   int32_t pid_is_shared = 0;  // kSegment
-  char reason[84]{};          // kRefused: one connection, zero-terminated
+  Nonce nonce{};              // the sender's, in kChallenge and kHello
+  Proof proof{};              // of kHello and kAccepted; answers the receiver's nonce
+  char reason[84]{};          // kRefused: one line, zero-terminated
 };
-static_assert(sizeof(ServerMessage) == 128);
+static_assert(sizeof(ServerMessage) == 144);
 
 namespace {
 
@@ -47,7 +48,16 @@ using base::fail;
 using base::fail_errno;
 
 // Connections that send nothing must neither keep others out nor use up our descriptors.
-constexpr size_t kMostUnknown = 64;
+constexpr size_t kMostUnknown = 256;
+// Connections that wait to be accepted, and that are accepted before other work is done.
+constexpr int kBacklog = 256;
+constexpr int kAcceptsPerTurn = 64;
+// Attempts of a client whose connection was closed, as the oldest is when very many connect at
+// once.
+constexpr int kMostTries = 20;
+constexpr timespec kPause{0, 5'000'000};
+// Failures of accept() in a row, each followed by a pause, before the server gives up.
+constexpr int kMostAcceptFailures = 400;
 
 template <typename Call>
 auto retry(Call call) {
@@ -58,12 +68,7 @@ auto retry(Call call) {
 }
 
 socklen_t socket_address(const ServerAddress& address, sockaddr_un* result) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string name = "mobius-host-";
-  for (const unsigned char byte : address) {
-    name += kDigits[byte >> 4];
-    name += kDigits[byte & 15];
-  }
+  const std::string name = "mobius-host-" + to_hex(address);
   *result = {};
   result->sun_family = AF_UNIX;
   std::memcpy(result->sun_path + 1, name.data(), name.size());  // leading 0: abstract
@@ -86,11 +91,6 @@ void set_limit(int descriptor, unsigned limit_s) {
   setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-mob_status_t random_bytes(void* bytes, size_t count) {
-  if (getrandom(bytes, count, 0) == static_cast<ssize_t>(count)) return MOB_OK;
-  return fail_errno(MOB_ERR_SYSTEM, errno, "no random number for the job's key");
-}
-
 mob_status_t silent(mob_rank_t host, unsigned limit_s) {
   return fail(MOB_ERR_PEER,
               "mob_init: rank %d, which makes this host's shared memory, has not answered "
@@ -99,8 +99,6 @@ mob_status_t silent(mob_rank_t host, unsigned limit_s) {
 }
 
 }  // namespace
-
-mob_status_t make_secret(Secret* secret) { return random_bytes(secret->data(), secret->size()); }
 
 Connection& Connection::operator=(Connection&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
@@ -112,12 +110,14 @@ Connection::~Connection() {
 }
 
 mob_status_t SegmentServer::open() {
-  if (const mob_status_t status = random_bytes(address_.data(), address_.size())) return status;
+  mob_status_t status = make_random(address_);
+  if (status == MOB_OK) status = nonces_.open();
+  if (status != MOB_OK) return status;
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_un address;
   const socklen_t length = socket_address(address_, &address);
   if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
-      listen(listener_, SOMAXCONN) != 0) {
+      listen(listener_, kBacklog) != 0) {
     return fail_errno(MOB_ERR_SYSTEM, errno, "cannot make the socket that local peers connect to");
   }
   return MOB_OK;
@@ -143,32 +143,60 @@ void SegmentServer::serve() {
   std::vector<pollfd> watched;
   while (true) {
     watched.assign({{stop_, POLLIN, 0}, {listener_, POLLIN, 0}});
-    for (const Connection& connection : unknown_)
-      watched.push_back({connection.descriptor(), POLLIN, 0});
+    for (const Unknown& each : unknown_)
+      watched.push_back({each.connection.descriptor(), POLLIN, 0});
     if (poll(watched.data(), watched.size(), -1) < 0) continue;
     if (watched[0].revents != 0) return;
     receive_hellos();
-    if (watched[1].revents != 0) accept_all();
+    if (watched[1].revents != 0) accept_some();
   }
 }
 
-void SegmentServer::accept_all() {
-  while (true) {
+// A bounded number, so that processes that connect without pause do not keep others from being
+// heard.
+void SegmentServer::accept_some() {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
     Connection connection(accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
     if (connection.descriptor() < 0) {
-      const bool full = errno == EMFILE || errno == ENFILE;
-      if (!full || unknown_.empty()) return;
-      make_room();
-      continue;
+      const int error = errno;
+      if (error == EAGAIN) return;
+      if (error == EINTR || error == ECONNABORTED) continue;
+      if ((error == EMFILE || error == ENFILE) && !unknown_.empty()) {
+        make_room();
+        continue;
+      }
+      accept_failed(error);
+      return;
     }
+    accept_failures_ = 0;
     ucred peer{};
     if (!os::is_same_user(connection.descriptor(), &peer)) {
       rejections_.report(peer.pid, "is another user's");
       continue;
     }
     if (unknown_.size() == kMostUnknown) make_room();
-    unknown_.push_back(std::move(connection));
+    ServerMessage challenge;
+    challenge.type = ServerMessage::Type::kChallenge;
+    challenge.rank = own_;
+    challenge.nonce = nonces_.next();
+    if (!send_message(connection.descriptor(), challenge, -1)) continue;
+    unknown_.push_back({std::move(connection), challenge.nonce});
   }
+}
+
+// Clients wait for an answer. When the server can give none for seconds, it stops listening: they
+// find nobody there and look for another process to share memory with.
+void SegmentServer::accept_failed(int error) {
+  nanosleep(&kPause, nullptr);
+  if (++accept_failures_ < kMostAcceptFailures) return;
+  base::log(
+      base::LogLevel::kWarn,
+      "accepting connections of local peers fails (%s); those that have not connected yet count "
+      "as another host",
+      std::strerror(error));
+  shutdown(listener_, SHUT_RDWR);
+  ::close(listener_);
+  listener_ = -1;
 }
 
 // Receives what the connections have sent by now. If none has sent anything, closes the oldest.
@@ -180,31 +208,32 @@ void SegmentServer::make_room() {
 
 // Connections that have sent nothing stay.
 void SegmentServer::receive_hellos() {
-  std::vector<Connection> silent;
-  for (Connection& connection : unknown_) {
-    if (!receive_hello(connection)) silent.push_back(std::move(connection));
+  std::vector<Unknown> silent;
+  for (Unknown& each : unknown_) {
+    if (!receive_hello(each)) silent.push_back(std::move(each));
   }
   unknown_ = std::move(silent);
 }
 
 // Receives a connection's hello, and admits the process or drops the connection. False if nothing
 // has arrived.
-bool SegmentServer::receive_hello(Connection& connection) {
+bool SegmentServer::receive_hello(Unknown& unknown) {
   ServerMessage hello;
-  const ssize_t got = retry([&] {
-    return recv(connection.descriptor(), &hello, sizeof hello, MSG_TRUNC | MSG_DONTWAIT);
-  });
+  const int descriptor = unknown.connection.descriptor();
+  const ssize_t got =
+      retry([&] { return recv(descriptor, &hello, sizeof hello, MSG_TRUNC | MSG_DONTWAIT); });
   if (got < 0 && errno == EAGAIN) return false;
   ucred peer{};
-  const bool known = os::is_same_user(connection.descriptor(), &peer) && is_ours(hello, got) &&
-                     hello.type == ServerMessage::Type::kHello && hello.secret == secret_;
-  if (known && admit(connection, hello)) return true;
+  const bool known = os::is_same_user(descriptor, &peer) && is_ours(hello, got) &&
+                     hello.type == ServerMessage::Type::kHello &&
+                     is_proven(hello, secret_, unknown.nonce);
+  if (known && admit(unknown, hello)) return true;
   if (got != 0) rejections_.report(peer.pid, "is not of this job");
-  connection = Connection();
+  unknown.connection = Connection();
   return true;
 }
 
-bool SegmentServer::admit(Connection& connection, const ServerMessage& hello) {
+bool SegmentServer::admit(Unknown& unknown, const ServerMessage& hello) {
   const bool known = std::ranges::any_of(
       clients_, [&](const SegmentClient& client) { return client.rank == hello.rank; });
   if (hello.rank < 0 || hello.rank >= size_ || hello.rank == own_ || known) return false;
@@ -212,11 +241,13 @@ bool SegmentServer::admit(Connection& connection, const ServerMessage& hello) {
   answer.type = ServerMessage::Type::kAccepted;
   answer.rank = own_;
   answer.pid = getpid();
-  if (!send_message(connection.descriptor(), answer, -1)) return false;
+  seal(answer, secret_, hello.nonce);
+  const int descriptor = unknown.connection.descriptor();
+  if (!send_message(descriptor, answer, -1)) return false;
   ucred peer{};
-  os::is_same_user(connection.descriptor(), &peer);
+  os::is_same_user(descriptor, &peer);
   clients_.push_back(
-      {hello.rank, hello.seen == getpid(), hello.pid == peer.pid, std::move(connection)});
+      {hello.rank, hello.seen == getpid(), hello.pid == peer.pid, std::move(unknown.connection)});
   return true;
 }
 
@@ -258,8 +289,21 @@ void send_refusal(const SegmentClient& client, const char* reason) {
   send_message(client.connection.descriptor(), message, -1);
 }
 
-JoinOutcome join_segment_server(const ServerAddress& address, const Secret& secret, mob_rank_t host,
-                                mob_rank_t own, unsigned limit_s, Connection* connection) {
+namespace {
+
+// Receives one message from the server; false when the server has closed the connection. A limit
+// that passes is an error of its own.
+bool receive_answer(int descriptor, ServerMessage* answer, ssize_t* got) {
+  int unasked = -1;
+  *got = os::receive_message(descriptor, answer, sizeof *answer, &unasked);
+  if (unasked >= 0) close(unasked);
+  return *got > 0;
+}
+
+// As join_segment_server(). `*again`: the server serves, but has closed this connection.
+JoinOutcome try_to_join(const ServerAddress& address, const Secret& secret, mob_rank_t host,
+                        mob_rank_t own, unsigned limit_s, Connection* connection, bool* again) {
+  *again = false;
   Connection attempt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   const int descriptor = attempt.descriptor();
   if (descriptor < 0) {
@@ -275,35 +319,60 @@ JoinOutcome join_segment_server(const ServerAddress& address, const Secret& secr
     silent(host, limit_s);
     return JoinOutcome::kFailed;
   }
-  ServerMessage hello;
   ucred peer{};
   if (!os::is_same_user(descriptor, &peer)) return JoinOutcome::kNobodyThere;
-  hello.seen = peer.pid;
-  hello.type = ServerMessage::Type::kHello;
-  hello.rank = own;
-  hello.secret = secret;
-  hello.pid = getpid();
-  if (!send_message(descriptor, hello, -1)) return JoinOutcome::kNobodyThere;
-  ServerMessage answer;
-  int received = -1;
-  const ssize_t got = os::receive_message(descriptor, &answer, sizeof answer, &received);
-  if (received >= 0) close(received);
-  if (got < 0 && errno == EAGAIN) {
+  const auto fail_silent = [&] {
     silent(host, limit_s);
     return JoinOutcome::kFailed;
-  }
-  // A process that has found its host's server closes its own.
-  if (got <= 0) return JoinOutcome::kNobodyThere;
-  if (!is_ours(answer, got) || answer.type != ServerMessage::Type::kAccepted ||
-      answer.rank != host) {
+  };
+  const auto fail_version = [&] {
     fail(MOB_ERR_SYSTEM,
          "mob_init: rank %d answers in another version of the protocol; do all processes use the "
          "same libmobius?",
          host);
     return JoinOutcome::kFailed;
+  };
+  ServerMessage answer;
+  ssize_t got = 0;
+  if (!receive_answer(descriptor, &answer, &got)) {
+    // A process that has found its host's server closes its own.
+    return got < 0 && errno == EAGAIN ? fail_silent() : JoinOutcome::kNobodyThere;
   }
+  if (!is_ours(answer, got) || answer.type != ServerMessage::Type::kChallenge) {
+    return fail_version();
+  }
+  ServerMessage hello;
+  hello.type = ServerMessage::Type::kHello;
+  hello.rank = own;
+  hello.pid = getpid();
+  hello.seen = peer.pid;
+  if (make_random(hello.nonce) != MOB_OK) return JoinOutcome::kFailed;
+  seal(hello, secret, answer.nonce);
+  if (!send_message(descriptor, hello, -1) || !receive_answer(descriptor, &answer, &got)) {
+    if (got < 0 && errno == EAGAIN) return fail_silent();
+    *again = true;
+    return JoinOutcome::kNobodyThere;
+  }
+  if (!is_ours(answer, got) || answer.type != ServerMessage::Type::kAccepted ||
+      answer.rank != host) {
+    return fail_version();
+  }
+  if (!is_proven(answer, secret, hello.nonce)) return JoinOutcome::kNobodyThere;
   *connection = std::move(attempt);
   return JoinOutcome::kJoined;
+}
+
+}  // namespace
+
+JoinOutcome join_segment_server(const ServerAddress& address, const Secret& secret, mob_rank_t host,
+                                mob_rank_t own, unsigned limit_s, Connection* connection) {
+  for (int i = 1;; ++i) {
+    bool again = false;
+    const JoinOutcome outcome =
+        try_to_join(address, secret, host, own, limit_s, connection, &again);
+    if (!again || i == kMostTries) return outcome;
+    nanosleep(&kPause, nullptr);
+  }
 }
 
 mob_status_t receive_segment(const Connection& connection, mob_rank_t host, unsigned limit_s,

@@ -7,7 +7,7 @@
 // The first process of the host listens at an abstract Unix socket. Every user of the machine can
 // read the names of all sockets, so the name is random and independent of the job's secret. A
 // process that connects must run as the same user (SO_PEERCRED, which both sides ask the kernel
-// for) and must present the job's secret.
+// for), and both sides prove that they know the job's secret (proof.h).
 
 #include <mobius/job.h>
 
@@ -19,15 +19,12 @@
 #include <thread>
 #include <vector>
 
+#include "job/bootstrap/proof.h"
 #include "job/bootstrap/rejection_log.h"
 
 namespace mobius::job {
 
 struct ServerMessage;
-
-using Secret = std::array<unsigned char, 16>;
-
-mob_status_t make_secret(Secret* secret);
 
 // The random part of a server's socket name.
 using ServerAddress = std::array<unsigned char, 16>;
@@ -69,7 +66,8 @@ class SegmentServer {
   mob_status_t open();
   const ServerAddress& address() const { return address_; }
 
-  // Admits clients that present the secret and are one of the job's `size` ranks but not `own`.
+  // Admits clients that prove to know the secret and are one of the job's `size` ranks but not
+  // `own`.
   mob_status_t start(const Secret& secret, mob_rank_t own, mob_rank_t size);
 
   // Stops listening and returns the admitted clients in the order of their ranks.
@@ -80,11 +78,18 @@ class SegmentServer {
 
  private:
   void serve();
-  void accept_all();
+  // A connection before its hello.
+  struct Unknown {
+    Connection connection;
+    Nonce nonce;  // of its challenge
+  };
+
+  void accept_some();
+  void accept_failed(int error);
   void make_room();
   void receive_hellos();
-  bool receive_hello(Connection& connection);
-  bool admit(Connection& connection, const ServerMessage& hello);
+  bool receive_hello(Unknown& unknown);
+  bool admit(Unknown& unknown, const ServerMessage& hello);
 
   ServerAddress address_{};
   int listener_ = -1;
@@ -93,9 +98,11 @@ class SegmentServer {
   mob_rank_t own_ = -1;
   mob_rank_t size_ = 0;
   std::thread thread_;
-  std::vector<Connection> unknown_;  // in the order of their arrival
+  std::vector<Unknown> unknown_;  // in the order of their arrival
   std::vector<SegmentClient> clients_;
   RejectionLog rejections_;
+  Nonces nonces_;
+  int accept_failures_ = 0;  // in a row
 };
 
 // The server's answer once all processes of the host have joined.

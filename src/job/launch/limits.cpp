@@ -22,6 +22,8 @@ namespace {
 // launcher itself, with room to spare.
 constexpr uint64_t kDescriptorsPerRank = 3;
 constexpr uint64_t kOwnDescriptors = 40;
+// Connections that have not proven yet to be of the job; with fewer, the oldest of them are closed.
+constexpr uint64_t kForOutsiders = 512;
 constexpr uint64_t kOwnProcesses = 2;
 // What the smallest program needs in page tables, kernel structures, stack and private pages of
 // libc. Real ones need more, but nobody could tell how much before they run.
@@ -55,7 +57,7 @@ void tighten(Limit* limit, uint64_t processes, std::string reason) {
 
 void check_descriptors(Limit* limit) {
   rlimit open_files{};
-  getrlimit(RLIMIT_NOFILE, &open_files);
+  if (getrlimit(RLIMIT_NOFILE, &open_files) != 0) return;  // not known is not zero
   if (open_files.rlim_max == RLIM_INFINITY) return;
   tighten(limit, room(open_files.rlim_max, kOwnDescriptors) / kDescriptorsPerRank,
           fmt::format("a process may open {} files (raise it with ulimit -Hn, or nofile in "
@@ -82,7 +84,7 @@ uint64_t threads_of_user() {
 
 void check_user(Limit* limit, uint64_t wanted) {
   rlimit processes{};
-  getrlimit(RLIMIT_NPROC, &processes);
+  if (getrlimit(RLIMIT_NPROC, &processes) != 0) return;
   if (geteuid() == 0 || processes.rlim_cur == RLIM_INFINITY) return;  // root is exempt
   if (wanted <= kSmallJob && processes.rlim_cur > 16 * kSmallJob) return;
   const uint64_t used = threads_of_user();
@@ -164,10 +166,10 @@ Limit process_limit(uint64_t wanted) {
   return limit;
 }
 
-rlimit raise_descriptor_limit(uint64_t processes) {
+std::optional<rlimit> raise_descriptor_limit(uint64_t processes) {
   rlimit found{};
-  getrlimit(RLIMIT_NOFILE, &found);
-  const rlim_t needed = processes * kDescriptorsPerRank + kOwnDescriptors;
+  if (getrlimit(RLIMIT_NOFILE, &found) != 0) return std::nullopt;
+  const rlim_t needed = processes * kDescriptorsPerRank + kOwnDescriptors + kForOutsiders;
   if (found.rlim_cur < needed) {
     rlimit raised = found;
     raised.rlim_cur = std::min(needed, found.rlim_max);

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace mobius::launch {
@@ -19,7 +20,8 @@ struct Limit {
 Limit process_limit(uint64_t wanted);
 
 // Makes room for a job's descriptors in this process; returns the limit that was in force, which
-// is the one for the ranks: programs that use select() depend on it.
-rlimit raise_descriptor_limit(uint64_t processes);
+// is the one for the ranks: programs that use select() depend on it. Empty if the system does not
+// tell it.
+std::optional<rlimit> raise_descriptor_limit(uint64_t processes);
 
 }  // namespace mobius::launch

@@ -2,12 +2,12 @@
 #include "job/launch/rendezvous.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/status.h"
 #include "job/bootstrap/shm_directory.h"
@@ -21,21 +21,28 @@ namespace {
 using job::Message;
 using job::MessageType;
 
+// Outsiders that are logged.
 constexpr int kMostReports = 8;
+// Connections that wait to be accepted. Catching up accepts as many at most.
+constexpr int kBacklog = 256;
+constexpr int kAcceptsPerTurn = 32;
+constexpr int kMessagesPerTurn = 16;
+// Connections that have not proven to be of the job: of one process, and of all beyond one for each
+// rank.
+constexpr int kMostUnknownOfOne = 8;
+constexpr size_t kMostUnknown = 512;
+// How long such a connection is kept when descriptors are scarce: a rank may have to wait for a
+// processor before it can answer.
+constexpr std::chrono::milliseconds kLeastAge{200};
+// When so many outsiders have come within this time, the listener pauses until it is over.
+constexpr int kMostOutsiders = 256;
+constexpr std::chrono::milliseconds kWindow{10};
+// How long accept() may fail, for want of descriptors for instance, before the job is given up.
+constexpr std::chrono::seconds kAcceptPatience{5};
+constexpr std::chrono::milliseconds kAcceptPause{20};
 
-mob_status_t make_key(std::string* key) {
-  unsigned char bits[job::kKeyDigits / 2];
-  if (getrandom(bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) {
-    return base::fail_errno(MOB_ERR_SYSTEM, errno, "no random number for the job's key");
-  }
-  for (const unsigned char byte : bits) *key += fmt::format("{:02x}", byte);
-  return MOB_OK;
-}
-
-// The socket's buffer is empty at this point of the protocol, so it never waits.
-bool send_message(int connection, const Message& message, int descriptor) {
-  return os::send_message(connection, &message, sizeof message, descriptor) ==
-         static_cast<ssize_t>(sizeof message);
+bool may_pass(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
 }  // namespace
@@ -43,7 +50,7 @@ bool send_message(int connection, const Message& message, int descriptor) {
 Rendezvous::~Rendezvous() {
   for (Connection& connection : connections_) close_connection(connection);
   if (listener_ >= 0) close(listener_);
-  segments_.push_back(board_);
+  segments_.push_back(directory_);
   for (const Segment& segment : segments_) {
     if (segment.block != nullptr) job::control_unmap(segment.block);
     if (segment.descriptor >= 0) close(segment.descriptor);
@@ -60,46 +67,105 @@ mob_status_t Rendezvous::make_segments(mob_rank_t size, int32_t hosts) {
     if (status != MOB_OK) return status;
   }
   if (hosts == 1) return MOB_OK;
-  const mob_status_t status = job::ShmDirectory::create(size, &board_.descriptor);
-  return status != MOB_OK ? status : job::control_map(board_.descriptor, &board_.block);
+  const mob_status_t status = job::ShmDirectory::create(size, &directory_.descriptor);
+  return status != MOB_OK ? status : job::control_map(directory_.descriptor, &directory_.block);
 }
 
 mob_status_t Rendezvous::open(mob_rank_t size, int32_t hosts) {
   members_.resize(static_cast<size_t>(size));
-  if (const mob_status_t status = make_key(&key_)) return status;
-  if (const mob_status_t status = make_segments(size, hosts)) return status;
+  mob_status_t status = job::make_secret(&secret_);
+  if (status == MOB_OK) status = nonces_.open();
+  if (status == MOB_OK) status = make_segments(size, hosts);
+  if (status != MOB_OK) return status;
+  key_ = job::to_hex(secret_);
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_un address;
-  const socklen_t length = job::socket_address(key_, &address);
+  const socklen_t length = job::socket_address(secret_, &address);
   if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
-      listen(listener_, SOMAXCONN) != 0) {
+      listen(listener_, kBacklog) != 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "cannot make the socket that ranks join at");
   }
   poller_.add(listener_, EPOLLIN, {Source::kListener});
   return MOB_OK;
 }
 
-void Rendezvous::on_listener() {
-  while (true) {
+void Rendezvous::on_listener() { accept_some(kAcceptsPerTurn); }
+
+void Rendezvous::accept_some(int most) {
+  for (int i = 0; i < most; ++i) {
     const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (descriptor < 0 && (errno == EMFILE || errno == ENFILE) && drop_silent()) continue;
-    if (descriptor < 0) return;
+    if (descriptor < 0) {
+      const int error = errno;
+      if (error == EAGAIN) return;
+      if (error == EINTR || error == ECONNABORTED) continue;
+      if (may_pass(error) && drop_oldest_unknown(kLeastAge)) continue;
+      accept_failed(error);
+      return;
+    }
+    failing_since_ = kNever;
     ucred peer{};
-    if (!os::is_same_user(descriptor, &peer)) {
-      report(peer.pid, "is another user's");
-      close(descriptor);
+    if (os::is_same_user(descriptor, &peer)) {
+      add_connection(descriptor, peer.pid);
       continue;
     }
-    auto slot = std::find_if(connections_.begin(), connections_.end(),
-                             [](const Connection& c) { return c.descriptor < 0; });
-    if (slot == connections_.end()) slot = connections_.insert(slot, Connection{});
-    *slot = {descriptor, peer.pid, -1, ++accepted_};
-    poller_.add(descriptor, EPOLLIN,
-                {Source::kConnection, static_cast<uint32_t>(slot - connections_.begin())});
+    close(descriptor);
+    report(peer.pid, "is another user's");
+    count_outsider();
   }
 }
 
-// A stranger can connect as often as it likes: it shall not fill the log.
+// Ranks wait for an answer and cannot be told, so the job must not go on for long like this.
+void Rendezvous::accept_failed(int error) {
+  const auto now = Clock::now();
+  if (failing_since_ == kNever) failing_since_ = now;
+  pause_until(now + kAcceptPause);
+  if (failure_.empty() && (!may_pass(error) || now - failing_since_ > kAcceptPatience)) {
+    failure_ = fmt::format("ranks cannot join, because accepting their connections fails: {}{}",
+                           std::strerror(error),
+                           error == EMFILE ? "; raise the number of files with ulimit -Hn" : "");
+  }
+}
+
+void Rendezvous::add_connection(int descriptor, pid_t pid) {
+  make_room(pid);
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(connections_.size()));
+    connections_.emplace_back();
+  }
+  const uint32_t slot = free_.back();
+  free_.pop_back();
+  Connection& connection = connections_[slot];
+  connection = {descriptor, pid, -1, nonces_.next(), Clock::now(), {}};
+  connection.unknown = unknown_.insert(unknown_.end(), slot);
+  poller_.add(descriptor, EPOLLIN, {Source::kConnection, slot});
+  Message challenge;
+  challenge.type = MessageType::kChallenge;
+  challenge.nonce = connection.nonce;
+  // The socket's buffer is empty, so this never waits.
+  os::send_message(descriptor, &challenge, sizeof challenge, -1);
+}
+
+void Rendezvous::pause_until(Clock::time_point time) {
+  if (resume_at_ == kNever) poller_.remove(listener_);
+  resume_at_ = time;
+}
+
+void Rendezvous::on_time(Clock::time_point now) {
+  if (now < resume_at_) return;
+  resume_at_ = kNever;
+  poller_.add(listener_, EPOLLIN, {Source::kListener});
+}
+
+void Rendezvous::count_outsider() {
+  const auto now = Clock::now();
+  if (now - window_began_ > kWindow) {
+    window_began_ = now;
+    outsiders_ = 0;
+  }
+  if (++outsiders_ == kMostOutsiders && resume_at_ == kNever) pause_until(window_began_ + kWindow);
+}
+
+// Outsiders can connect as often as they like, so only the first few are logged.
 void Rendezvous::report(pid_t pid, const char* what) {
   if (reported_ == kMostReports) return;
   ++reported_;
@@ -107,32 +173,48 @@ void Rendezvous::report(pid_t pid, const char* what) {
       reported_ == kMostReports ? "; more of this is not reported" : "");
 }
 
-// Those who never say who they are must not keep ranks out.
-bool Rendezvous::drop_silent() {
-  Connection* oldest = nullptr;
-  for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
-    if (connections_[slot].rank < 0) on_connection(slot);
-    Connection& connection = connections_[slot];
-    if (connection.descriptor < 0 || connection.rank >= 0) continue;
-    if (oldest == nullptr || connection.number < oldest->number) oldest = &connection;
+// A process that connects without pause makes room at its own cost. Processes whose id is not known
+// here, in another namespace of process ids, all have the id 0.
+void Rendezvous::make_room(pid_t pid) {
+  int of_process = 0;
+  uint32_t oldest = 0;
+  for (const uint32_t slot : unknown_) {
+    if (pid != 0 && connections_[slot].pid == pid && of_process++ == 0) oldest = slot;
   }
-  if (oldest == nullptr) return false;
-  close_connection(*oldest);
+  if (of_process >= kMostUnknownOfOne) drop_if_silent(oldest);
+  while (unknown_.size() >= members_.size() + kMostUnknown &&
+         drop_oldest_unknown(std::chrono::milliseconds(0))) {
+  }
+}
+
+// Reads what an unknown connection has sent, and closes it if that is nothing.
+void Rendezvous::drop_if_silent(uint32_t slot) {
+  on_connection(slot);
+  Connection& connection = connections_[slot];
+  if (connection.descriptor < 0 || connection.rank >= 0) return;
+  count_outsider();
+  close_connection(connection);
+}
+
+// False if there is none that is old enough.
+bool Rendezvous::drop_oldest_unknown(std::chrono::milliseconds least_age) {
+  if (unknown_.empty()) return false;
+  const uint32_t oldest = unknown_.front();
+  if (Clock::now() - connections_[oldest].since < least_age) return false;
+  drop_if_silent(oldest);
   return true;
 }
 
 void Rendezvous::on_connection(uint32_t slot) {
-  Connection& connection = connections_[slot];
-  while (connection.descriptor >= 0) {
-    if (!receive(connection)) return;
+  for (int i = 0; i < kMessagesPerTurn && connections_[slot].descriptor >= 0; ++i) {
+    if (!receive(connections_[slot])) return;
   }
 }
 
 void Rendezvous::catch_up(const std::vector<mob_rank_t>& ended) {
-  on_listener();
-  for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
-    if (connections_[slot].rank < 0) on_connection(slot);
-  }
+  accept_some(kBacklog);
+  const std::vector<uint32_t> unknown(unknown_.begin(), unknown_.end());
+  for (const uint32_t slot : unknown) on_connection(slot);
   for (const mob_rank_t rank : ended) {
     const Member& member = members_[static_cast<size_t>(rank)];
     if (member.state == State::kJoined) on_connection(member.slot);
@@ -141,7 +223,7 @@ void Rendezvous::catch_up(const std::vector<mob_rank_t>& ended) {
 
 // False when there is nothing more to receive now.
 bool Rendezvous::receive(Connection& connection) {
-  // A longer message than ours is recognised by MSG_TRUNC; descriptors that a stranger attaches
+  // A longer message than ours is recognised by MSG_TRUNC; descriptors that an outsider attaches
   // are not accepted because no room is given for them.
   Message message{};
   const ssize_t got =
@@ -152,11 +234,18 @@ bool Rendezvous::receive(Connection& connection) {
       got == static_cast<ssize_t>(sizeof message) && message.magic == job::kProtocolMagic;
   const mob_rank_t rank = connection.rank;
   if (rank < 0) {
-    if (whole && message.type == MessageType::kAbort) on_abort(message);
-    if (got > 0 && !whole) report(connection.pid, "is not of this job");
+    // A process of another version proves itself in another way; it gets a refusal and nothing
+    // more.
+    const bool is_of_job = whole && (message.version != job::kProtocolVersion ||
+                                     job::is_proven(message, secret_, connection.nonce));
+    if (is_of_job && message.type == MessageType::kAbort) on_abort(message);
+    if (got > 0 && !is_of_job) report(connection.pid, "is not of this job");
     const bool joined =
-        whole && message.type == MessageType::kHello && welcome(connection, message);
-    if (!joined) close_connection(connection);
+        is_of_job && message.type == MessageType::kHello && welcome(connection, message);
+    if (!joined) {
+      if (!is_of_job) count_outsider();
+      close_connection(connection);
+    }
     return joined;
   }
   if (got > 0 && !(whole && message.type == MessageType::kGoodbye)) return true;  // not for us
@@ -180,48 +269,50 @@ void Rendezvous::declare_dead(mob_rank_t rank) {
   if (segments_.empty()) return;
   const job::Place place = layout_.place_of(rank);
   job::declare_dead(segments_[static_cast<size_t>(place.host)].block->slot(place.index));
-  if (board_.block != nullptr) job::declare_dead(board_.block->slot(rank));
+  if (directory_.block != nullptr) job::declare_dead(directory_.block->slot(rank));
 }
 
 bool Rendezvous::welcome(Connection& connection, const Message& hello) {
   const auto size = static_cast<mob_rank_t>(members_.size());
   if (hello.version != job::kProtocolVersion) {
-    return refuse(connection, fmt::format("the launcher speaks protocol {}, this libmobius {}; use "
-                                          "the mobius command that came with it",
-                                          job::kProtocolVersion, hello.version));
+    return refuse(connection, hello,
+                  fmt::format("the launcher speaks protocol {}, this libmobius {}; use "
+                              "the mobius command that came with it",
+                              job::kProtocolVersion, hello.version));
   }
   if (hello.rank < 0 || hello.rank >= size) {
-    return refuse(connection,
+    return refuse(connection, hello,
                   fmt::format("rank {} is not in 0 ... {}; leave {} as mobius run sets it",
                               hello.rank, size - 1, job::kRankVariable));
   }
   Member& member = members_[static_cast<size_t>(hello.rank)];
   if (member.state == State::kJoined) {
-    return refuse(connection,
+    return refuse(connection, hello,
                   fmt::format("rank {} is already taken by process {}; a program that is "
                               "a job of its own needs {} unset",
                               hello.rank, member.pid, job::kJobVariable));
   }
   if (member.state != State::kAbsent) {
-    return refuse(connection,
+    return refuse(connection, hello,
                   fmt::format("rank {} has left the job (process {}); a rank joins once "
                               "per mobius run",
                               hello.rank, member.pid));
   }
-  Message answer;
-  answer.type = MessageType::kWelcome;
-  answer.rank = hello.rank;
-  answer.size = size;
-  answer.pid = connection.pid;
-  answer.hosts = layout_.hosts();
+  Message welcome;
+  welcome.type = MessageType::kWelcome;
+  welcome.rank = hello.rank;
+  welcome.size = size;
+  welcome.pid = connection.pid;
+  welcome.hosts = layout_.hosts();
   const job::Place place = layout_.place_of(hello.rank);
   const Segment& segment = segments_[static_cast<size_t>(place.host)];
-  if (!send_message(connection.descriptor, answer, segment.descriptor)) return false;
-  if (board_.block != nullptr) {
-    answer.type = MessageType::kDirectory;
-    if (!send_message(connection.descriptor, answer, board_.descriptor)) return false;
+  if (!answer(connection, welcome, hello, segment.descriptor)) return false;
+  if (directory_.block != nullptr) {
+    welcome.type = MessageType::kDirectory;
+    if (!answer(connection, welcome, hello, directory_.descriptor)) return false;
   }
   connection.rank = hello.rank;
+  unknown_.erase(connection.unknown);
   member.state = State::kJoined;
   member.pid = connection.pid;
   member.slot = static_cast<uint32_t>(&connection - connections_.data());
@@ -230,16 +321,29 @@ bool Rendezvous::welcome(Connection& connection, const Message& hello) {
   return true;
 }
 
-bool Rendezvous::refuse(const Connection& connection, const std::string& reason) {
-  Message answer;
-  answer.type = MessageType::kRefused;
-  reason.copy(answer.reason, sizeof answer.reason - 1);
-  send_message(connection.descriptor, answer, -1);
+bool Rendezvous::refuse(const Connection& connection, const Message& hello,
+                        const std::string& reason) {
+  Message refusal;
+  refusal.type = MessageType::kRefused;
+  reason.copy(refusal.reason, sizeof refusal.reason - 1);
+  answer(connection, refusal, hello, -1);
   return false;
 }
 
+// The socket's buffer has room at this point of the protocol, so this never waits.
+bool Rendezvous::answer(const Connection& connection, Message message, const Message& hello,
+                        int descriptor) {
+  message.nonce = connection.nonce;
+  job::seal(message, secret_, hello.nonce);
+  return os::send_message(connection.descriptor, &message, sizeof message, descriptor) ==
+         static_cast<ssize_t>(sizeof message);
+}
+
 void Rendezvous::close_connection(Connection& connection) {
-  if (connection.descriptor >= 0) close(connection.descriptor);
+  if (connection.descriptor < 0) return;
+  close(connection.descriptor);
+  if (connection.rank < 0) unknown_.erase(connection.unknown);
+  free_.push_back(static_cast<uint32_t>(&connection - connections_.data()));
   connection = {};
 }
 

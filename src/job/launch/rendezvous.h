@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The launcher's side of job/bootstrap/local_protocol.h: who joined, who left, who was lost.
+// The launcher's side of job/bootstrap/local_protocol.h: which ranks have joined, left or been
+// lost.
+//
+// Any process of the machine can connect. Whoever does so without pause must not keep the launcher
+// from its other work: each call does a bounded amount, connections of other users are closed
+// before anything is allocated for them, and when many outsiders come the listener pauses.
 
 #include <mobius/job.h>
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
+#include <list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,16 +38,19 @@ class Rendezvous {
     mob_rank_t rank;
     State state;
   };
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kNever = Clock::time_point::max();
 
   explicit Rendezvous(Poller& poller) : poller_(poller) {}
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  // Makes the job's key, its segments and the socket. With several `hosts`, virtual ones, each has
-  // a segment of its own.
+  // Makes the job's secret, its segments and the socket. With several virtual `hosts` each has a
+  // segment of its own.
   mob_status_t open(mob_rank_t size, int32_t hosts);
 
+  // What the ranks get as MOBIUS_JOB.
   const std::string& key() const { return key_; }
   const Member& member(mob_rank_t rank) const { return members_[static_cast<size_t>(rank)]; }
   mob_rank_t joined() const { return joined_; }  // ever
@@ -48,14 +58,19 @@ class Rendezvous {
 
   void on_listener();                 // Source::kListener
   void on_connection(uint32_t slot);  // Source::kConnection
-  // Handles what is waiting now, so that what these ranks said before they ended is known when
-  // their end is judged.
+  // Ends a pause of the listener.
+  void on_time(Clock::time_point now);
+  Clock::time_point deadline() const { return resume_at_; }
+  // Why no rank can join any more; empty while ranks can.
+  const std::string& failure() const { return failure_; }
+  // Handles everything that arrived before the call, so that the messages which these ranks sent
+  // before they ended are known when their end is judged.
   void catch_up(const std::vector<mob_rank_t>& ended);
 
-  // Lets the ranks that joined know that one, which has ended, is gone for good.
+  // Marks a rank that has ended as dead, for the ranks that joined.
   void declare_dead(mob_rank_t rank);
 
-  // What happened since the last call, in order.
+  // The changes since the last call, in order.
   std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
  private:
@@ -63,37 +78,56 @@ class Rendezvous {
     int descriptor = -1;
     pid_t pid = 0;
     mob_rank_t rank = -1;  // before Hello
-    uint64_t number = 0;   // in the order of arrival
+    job::Nonce nonce{};    // of its Challenge
+    Clock::time_point since{};
+    std::list<uint32_t>::iterator unknown;  // its place in unknown_, before Hello
   };
 
-  // A segment, and its control block here.
+  // A segment and where its control block is mapped.
   struct Segment {
     int descriptor = -1;
     job::ControlBlock* block = nullptr;
   };
 
   mob_status_t make_segments(mob_rank_t size, int32_t hosts);
+  void accept_some(int most);
+  void accept_failed(int error);
+  void add_connection(int descriptor, pid_t pid);
+  void make_room(pid_t pid);
+  void pause_until(Clock::time_point time);
+  void count_outsider();
   void report(pid_t pid, const char* what);
-  bool drop_silent();
+  void drop_if_silent(uint32_t slot);
+  bool drop_oldest_unknown(std::chrono::milliseconds least_age);
   bool receive(Connection& connection);
   void on_abort(const job::Message& message);
   bool welcome(Connection& connection, const job::Message& hello);
-  bool refuse(const Connection& connection, const std::string& reason);
+  bool refuse(const Connection& connection, const job::Message& hello, const std::string& reason);
+  bool answer(const Connection& connection, job::Message message, const job::Message& hello,
+              int descriptor);
   void close_connection(Connection& connection);
 
   Poller& poller_;
-  std::string key_;
+  job::Secret secret_{};
+  std::string key_;  // the secret as text
+  job::Nonces nonces_;
   int listener_ = -1;
   job::Layout layout_{std::span<const int32_t>()};
   std::vector<Segment> segments_;  // by host
-  Segment board_;                  // if there are several hosts
+  Segment directory_;              // if there are several hosts
   std::vector<Member> members_;
   std::vector<Connection> connections_;
+  std::vector<uint32_t> free_;   // slots of connections_
+  std::list<uint32_t> unknown_;  // slots of connections before Hello, in the order of arrival
   std::vector<Change> changes_;
-  uint64_t accepted_ = 0;
   mob_rank_t joined_ = 0;
   mob_rank_t lost_ = 0;
-  int reported_ = 0;  // strangers
+  int reported_ = 0;   // outsiders that were logged
+  int outsiders_ = 0;  // since window_began_
+  Clock::time_point window_began_{};
+  Clock::time_point resume_at_ = kNever;      // the listener is paused until then
+  Clock::time_point failing_since_ = kNever;  // accept() fails since then
+  std::string failure_;
 };
 
 }  // namespace mobius::launch

@@ -38,7 +38,10 @@ struct Failure {
       sched_setaffinity(0, request.processors_bytes, request.processors) != 0) {
     fail(failure, "sched_setaffinity");
   }
-  if (setrlimit(RLIMIT_NOFILE, request.descriptor_limit) != 0) fail(failure, "setrlimit");
+  if (request.descriptor_limit != nullptr &&
+      setrlimit(RLIMIT_NOFILE, request.descriptor_limit) != 0) {
+    fail(failure, "setrlimit");
+  }
   for (const int descriptor : request.descriptors) {
     if (fcntl(descriptor, F_SETFD, 0) != 0) fail(failure, "fcntl");
   }

@@ -24,7 +24,7 @@ struct SpawnRequest {
   const cpu_set_t* processors;  // null: as the launcher's
   size_t processors_bytes;
   const sigset_t* signal_mask;
-  const rlimit* descriptor_limit;
+  const rlimit* descriptor_limit;  // null: as the launcher's
   bool own_group;
   std::span<const int> descriptors;  // to keep open under their numbers
 };

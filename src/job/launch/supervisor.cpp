@@ -99,15 +99,17 @@ int Supervisor::run() {
 void Supervisor::wait_and_handle() {
   std::array<epoll_event, 64> events;
   const size_t count = poller_.wait(events, timeout_ms());
-  bool children = false;
+  // Signals and deaths first: they must not wait while outsiders keep the listener busy.
+  for (size_t i = 0; i < count; ++i) {
+    const Source source = Poller::tag(events[i]).source;
+    if (source == Source::kFront) on_front();
+    if (source == Source::kChildren) on_children();
+  }
   for (size_t i = 0; i < count; ++i) {
     const Tag tag = Poller::tag(events[i]);
     switch (tag.source) {
       case Source::kFront:
-        on_front();
-        break;
       case Source::kChildren:
-        children = true;
         break;
       case Source::kListener:
         rendezvous_.on_listener();
@@ -124,13 +126,12 @@ void Supervisor::wait_and_handle() {
     }
   }
   on_changes();
-  if (children) on_children();
   check_deadlines();
 }
 
 int Supervisor::timeout_ms() const {
   if (!all_started()) return 0;
-  Clock::time_point next = std::min(kill_at_, output_.deadline());
+  Clock::time_point next = std::min({kill_at_, output_.deadline(), rendezvous_.deadline()});
   if (rendezvous_.lost() > 0) {
     for (const Rank& rank : ranks_) next = std::min(next, rank.lost_at);
   }
@@ -183,7 +184,8 @@ bool Supervisor::start(mob_rank_t rank) {
     spawned = spawn(
         {plan_.program.c_str(), arguments.data(),
          plan_.environment.of_rank(rendezvous_.key(), rank), input, out[1], err[1], processor.get(),
-         processor.bytes(), &plan_.signal_mask, &descriptor_limit_, rank != grouped_rank_,
+         processor.bytes(), &plan_.signal_mask, descriptor_limit_ ? &*descriptor_limit_ : nullptr,
+         rank != grouped_rank_,
          gets_descriptors(rank) ? std::span<const int>(plan_.inherited) : std::span<const int>()});
   }
   if (out[1] >= 0) close(out[1]);
@@ -332,6 +334,12 @@ void Supervisor::on_changes() {
 void Supervisor::check_deadlines() {
   const Clock::time_point now = Clock::now();
   output_.on_time(now);
+  rendezvous_.on_time(now);
+  if (!rendezvous_.failure().empty() && phase_ == Phase::kRunning) {
+    exit_code_ = kExitFailed;
+    output_.say(rendezvous_.failure() + "; the ranks were ended");
+    end_ranks();
+  }
   if (kill_at_ <= now) {
     if (phase_ == Phase::kRunning) {
       if (running_ > 0) {

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -97,10 +98,10 @@ class Supervisor {
   std::vector<Rank> ranks_;
   std::unordered_map<pid_t, mob_rank_t> rank_of_;  // of those still running
   std::vector<int> processors_;                    // for Binding::kCore
-  rlimit descriptor_limit_{};
-  int children_ = -1;             // signalfd
-  int null_input_ = -1;           // standard input of the other ranks
-  mob_rank_t input_rank_ = 0;     // has our standard input; -1: none
+  std::optional<rlimit> descriptor_limit_;         // of the ranks
+  int children_ = -1;                              // signalfd
+  int null_input_ = -1;                            // standard input of the other ranks
+  mob_rank_t input_rank_ = 0;                      // has our standard input; -1: none
   mob_rank_t grouped_rank_ = -1;  // is in our process group, to read the terminal; -1: none
   mob_rank_t next_ = 0;           // to start
   mob_rank_t running_ = 0;
