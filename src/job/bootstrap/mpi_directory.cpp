@@ -51,8 +51,8 @@ bool find(void* library, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// A program that is linked with the MPI may have a copy of its own (R_X86_64_COPY), which all use
-// then; one that has loaded it apart has none.
+// A program that is linked with the MPI may hold the object itself (R_X86_64_COPY); one that has
+// loaded the MPI with dlopen() does not.
 void* find_object(void* library, const char* name) {
   void* found = dlsym(RTLD_DEFAULT, name);
   return found != nullptr ? found : dlsym(library, name);
@@ -78,7 +78,7 @@ bool Mpi::find_all(void* library, bool has_standard_abi) {
   none = find_object(library, "ompi_mpi_comm_null");
   byte = find_object(library, "ompi_mpi_byte");
   if (world != nullptr && byte != nullptr) return true;
-  // Only MPICH's family has this one and these numbers.
+  // Only MPICH and its descendants have these functions and numbers.
   world = number(0x44000000);
   none = number(0x04000000);
   byte = number(0x4c00010d);
@@ -86,8 +86,8 @@ bool Mpi::find_all(void* library, bool has_standard_abi) {
          dlsym(library, "MPIX_Comm_agree") != nullptr || dlsym(library, "MPID_Abort") != nullptr;
 }
 
-// The first library that is called as an MPI is. Not by dlsym(RTLD_DEFAULT): Python's modules are
-// loaded apart.
+// Finds the first loaded library whose name is that of an MPI. dlsym(RTLD_DEFAULT) would not find
+// those that Python's modules load.
 void* loaded_mpi(bool* has_standard_abi) {
   std::string path;
   const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* data) {
@@ -126,10 +126,10 @@ bool find_loaded_mpi(Mpi* mpi) {
   return library != nullptr && mpi->find_all(library, has_standard_abi);
 }
 
-// False where there is none that runs.
+// False if no MPI is running.
 bool find_mpi(Mpi* mpi) { return find_loaded_mpi(mpi) && is_running(*mpi); }
 
-// Entries one after the other in what is exchanged: lengths, key, value.
+// The entries that are exchanged, each with lengths, key and value.
 struct Entry {
   uint32_t key_bytes;
   uint32_t value_bytes;
@@ -169,7 +169,7 @@ class MpiDirectory final : public Directory {
 
 mob_status_t MpiDirectory::open(const Communicator* like, mob_rank_t* rank, mob_rank_t* size) {
   const auto model = like != nullptr ? const_cast<Handle>(*like) : mpi_.world;
-  // MPI itself ends the job over these, or makes no sense of them.
+  // MPI itself would end the job over these, or misread them.
   if (model == nullptr || model == mpi_.none) {
     return fail(MOB_ERR_ARGUMENT, "mob_init_mpi: the communicator is MPI_COMM_NULL");
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A directory through the MPI that runs in this process already, for launchers that speak no PMIx
-// (Hydra: MPICH, Intel MPI) and start on several hosts. The MPI is found among what is loaded;
-// nothing of it is needed to build this. What is fenced is in every process after it.
+// A directory through the MPI that already runs in this process, for launchers that do not speak
+// PMIx (Hydra: MPICH, Intel MPI) and start processes on several hosts. The MPI is found among the
+// loaded libraries and is not needed to build this. A fence exchanges all values.
 
 #include <mobius/job.h>
 
@@ -13,9 +13,9 @@
 
 namespace mobius::job::mpi {
 
-// Whether an MPI of a kind that we know is loaded here, has started and has not ended.
+// Whether an MPI of a known kind is loaded, has started and has not ended.
 bool is_up();
-// Whether one has started and has ended.
+// Whether such an MPI has started and ended.
 bool has_ended();
 
 // A communicator as it is passed in a register: an int or a pointer.

@@ -24,8 +24,8 @@ using base::fail;
 struct Dialect {
   const char* rank;
   const char* size;
-  const char* local_size;  // of them, those on this host
-  const char* job;         // told apart by it: jobs of one launcher; or null
+  const char* local_size;  // the number of them on this host
+  const char* job;         // tells the jobs of one launcher apart; or null
 };
 
 constexpr Dialect kDialects[] = {
@@ -55,7 +55,7 @@ bool parse(const char* text, mob_rank_t* number) {
 }
 
 bool holds(std::string_view environment, const std::string& entry) {
-  // Every entry has a 0 behind it, and all but the first one before it.
+  // A 0 follows every entry and so precedes every entry but the first.
   const std::string whole = entry + '\0';
   for (size_t at = environment.find(whole); at != std::string_view::npos;
        at = environment.find(whole, at + 1)) {
@@ -64,8 +64,8 @@ bool holds(std::string_view environment, const std::string& entry) {
   return false;
 }
 
-// The nearest ancestor that was not told what we were told. Those before it are wrappers: shells,
-// debuggers, interpreters.
+// The nearest ancestor whose environment lacks this rank and size. Those below it are wrappers:
+// shells, debuggers, interpreters.
 pid_t launcher_process(const std::string& rank_entry, const std::string& size_entry) {
   pid_t pid = getppid();
   while (pid > 1) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What the launcher of an MPI library (Open MPI's and PRRTE's mpirun, the mpiexec of MPICH and its
-// descendants) tells a process that it started. Only the environment is read, so it does not matter
-// which MPI that is, and whether the program uses MPI at all.
+// Rank and size as the launcher of an MPI library (Open MPI's and PRRTE's mpirun, the mpiexec of
+// MPICH and its descendants) passes them to a process. They are read from the environment, so the
+// program need not use that MPI, or any.
 
 #include <mobius/job.h>
 
@@ -21,8 +21,8 @@ struct MpiLaunch {
   Secret secret{};
 };
 
-// Looks for such a launcher. `*found` becomes false where there is none. Fails if what it says
-// makes no sense, or if it started processes on other hosts too.
+// Looks for such a launcher. `*found` becomes false if there is none. Fails if the variables
+// contradict each other, or if the launcher started processes on other hosts, too.
 mob_status_t find_mpi_launch(const char* const* environment, MpiLaunch* launch, bool* found);
 
 }  // namespace mobius::job

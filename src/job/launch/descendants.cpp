@@ -18,7 +18,7 @@
 namespace mobius::launch {
 namespace {
 
-// The list that the kernel keeps; false where it is built without (CONFIG_PROC_CHILDREN).
+// Reads the kernel's list; false if the kernel has none (CONFIG_PROC_CHILDREN).
 bool listed_children(pid_t process, std::vector<pid_t>* children) {
   const std::string name = process == getpid() ? "self" : std::to_string(process);
   const std::string tasks = "/proc/" + name + "/task";
@@ -121,7 +121,7 @@ std::vector<pid_t> end_descendants() {
     const std::vector<pid_t> remaining = children(getpid());
     if (steady_clock::now() > give_up) return remaining;
     for (const pid_t child : remaining) kill(child, SIGKILL);
-    // A signal that came before the list was read is not a reason to wait long.
+    // The pause is short, because SIGCHLD may have come before the list was read.
     const timespec pause{0, 5'000'000};
     sigtimedwait(&child_ended, nullptr, &pause);
   }

@@ -18,11 +18,11 @@
 namespace mobius::launch {
 namespace {
 
-// Debian and others let several MPIs own `mpirun`.
+// On Debian and others `mpirun` may belong to any of several MPIs.
 constexpr const char* kOpenMpiNames[] = {"mpirun.openmpi", "mpirun"};
 
-// Whether an mpirun is that of Open MPI: up to version 4 a link to orterun, then a program beside
-// ompi_info.
+// Whether an mpirun is Open MPI's: up to version 4 it is a link to orterun, later a program in the
+// folder of ompi_info.
 bool is_open_mpi(const std::string& path) {
   char* real = realpath(path.c_str(), nullptr);
   if (real == nullptr) return false;
@@ -126,7 +126,7 @@ std::vector<std::string> host_command(const HostLauncher& launcher,
   }
   if (!prterun) words.emplace_back("--oversubscribe");
   if (options.tag) words.emplace_back(prterun ? "--output=tag" : "--tag-output");
-  // Else they end all when one dies.
+  // By default the launcher ends all ranks when one dies.
   if (on_death == base::OnDeath::kError && prterun) {
     words.insert(words.end(), {"--runtime-options", "recoverable"});
   } else if (on_death == base::OnDeath::kError) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// `mobius run --hosts`: the processes of other hosts are started by a launcher that is installed
-// and speaks PMIx; libmobius joins them to one job. We do not start processes on other hosts
-// ourselves: how that is done is a site's own business.
+// `mobius run --hosts` lets an installed launcher that speaks PMIx start the processes, and
+// libmobius joins them to one job. It does not start processes on other hosts itself, because each
+// site has its own way to do that.
 
 #include <string>
 #include <vector>
@@ -26,9 +26,9 @@ struct HostLauncher {
 // Looks for one in PATH.
 HostLauncher find_host_launcher(const char* search_path);
 
-// "a:2,b" as hosts with the number of processes for each, which are `processes` together, or as
-// many as they say if that is 0. Hosts without a number share what is left as evenly as can be, the
-// first ones getting more. Empty, and `*problem` set, if that is not possible.
+// Parses "a:2,b" and distributes `processes` processes, or as many as the hosts say if that is 0.
+// Hosts without a number share the rest evenly, the first ones getting one more. Empty, with
+// `*problem` set, if that is impossible.
 struct HostShare {
   std::string name;
   mob_rank_t processes;
@@ -42,7 +42,7 @@ std::vector<std::string> host_command(const HostLauncher& launcher,
                                       const RunOptions& options, const Environment& environment,
                                       base::OnDeath on_death);
 
-// Becomes the launcher; returns an exit code if that is not possible.
+// Executes the launcher in place of this process; returns an exit code if that fails.
 int run_on_hosts(const RunOptions& options);
 
 }  // namespace mobius::launch

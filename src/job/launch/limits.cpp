@@ -18,18 +18,18 @@
 namespace mobius::launch {
 namespace {
 
-// Two pipes and the connection to the job, in the launcher, for each rank; and those of the
-// launcher itself, with room to spare.
+// The launcher's descriptors: for each rank two for its output and one for its connection, and its
+// own, with some to spare.
 constexpr uint64_t kDescriptorsPerRank = 3;
 constexpr uint64_t kOwnDescriptors = 40;
 // Connections that have not proven yet to be of the job; with fewer, the oldest of them are closed.
 constexpr uint64_t kForOutsiders = 512;
 constexpr uint64_t kOwnProcesses = 2;
-// What the smallest program needs in page tables, kernel structures, stack and private pages of
-// libc. Real ones need more, but nobody could tell how much before they run.
+// Memory of the smallest program: page tables, kernel structures, stack and private pages of libc.
+// Real programs need more, but how much is not known before they run.
 constexpr uint64_t kLeastMemoryPerRank = uint64_t{512} << 10;
-// Jobs up to this size are started without looking at limits that need work to be computed; such a
-// limit then shows when a start fails.
+// Jobs up to this size start without a check of limits that take work to compute. Such a limit then
+// shows when a start fails.
 constexpr uint64_t kSmallJob = 64;
 
 std::string read_line(const std::string& path) {

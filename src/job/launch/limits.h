@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// How many processes this host lets us start, found out before the first is started.
+// How many processes this host allows, found out before the first is started.
 
 #include <sys/resource.h>
 

@@ -29,7 +29,7 @@ bool same_file(int first, int second) {
 
 }  // namespace
 
-// Two queues for one file could break a line of the one inside a line of the other.
+// With two queues for one file, lines of the two could mix.
 Output::Output(Poller& poller, mob_rank_t ranks, bool tag)
     : poller_(poller),
       ranks_(ranks),

@@ -29,7 +29,7 @@ class Output {
   using Clock = std::chrono::steady_clock;
   static constexpr auto kNever = Clock::time_point::max();
 
-  // `poller` outlives this object and gives its events back through the two functions below.
+  // `poller` outlives this object. Its events are passed to the two functions below.
   Output(Poller& poller, mob_rank_t ranks, bool tag);
   ~Output();
   Output(const Output&) = delete;
@@ -57,14 +57,14 @@ class Output {
 
   // Everything that was read is written.
   bool empty() const;
-  // Nothing is left to read now, or ever when all writers have ended.
+  // Whether nothing is left to read now. Once all writers have ended, nothing will come any more.
   bool exhausted();
   // Queues the unfinished lines of streams that a process outside the job holds open.
   void finish();
   // errno of standard output, or else of standard error; 0 while both work.
   int error() const;
   bool standard_output_failed() const { return sinks_[0]->sink.error() != 0; }
-  // Drops, then and later, what a reader does not take now.
+  // Drops what the reader does not take now, and everything after it.
   void abandon_blocked();
 
  private:

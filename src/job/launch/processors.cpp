@@ -8,7 +8,7 @@ namespace mobius::launch {
 
 std::vector<int> allowed_processors() {
   std::vector<int> found;
-  // The kernel refuses sets that are smaller than its own; how large that is, it does not say.
+  // The kernel refuses sets smaller than its own and does not tell its size.
   for (int most = 1024; most <= (1 << 20); most *= 2) {
     cpu_set_t* set = CPU_ALLOC(most);
     if (set == nullptr) throw std::bad_alloc();

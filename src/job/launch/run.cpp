@@ -46,7 +46,7 @@ std::vector<int> tidy_descriptors() {
     closedir(folder);
     return inherited;
   }
-  // Without /proc: a shell gives no higher numbers.
+  // Without /proc the numbers that shells use are tried.
   constexpr long kMostTried = 4096;
   for (int other = 3; other < std::min(sysconf(_SC_OPEN_MAX), kMostTried); ++other) take(other);
   return inherited;
@@ -128,13 +128,12 @@ int wait_for(pid_t worker, int to_worker, const sigset_t& taken) {
     siginfo_t information{};
     const int signal = sigwaitinfo(&awaited, &information);
     if (signal <= 0 || signal == SIGCHLD) continue;
-    // The worker kills the ranks at the second; if it cannot even do that, something is wrong with
-    // the worker.
+    // The worker kills the ranks at the second signal. At the fourth it has evidently not done so.
     if ((signal == SIGINT || signal == SIGTERM) && ++urgent == 4) kill(worker, SIGKILL);
     const int origin = information.si_code == SI_KERNEL ? kFromTerminal : 0;
     const auto byte = static_cast<unsigned char>(signal | origin);
     [[maybe_unused]] const ssize_t wrote = write(to_worker, &byte, 1);
-    if (signal == SIGTSTP) kill(getpid(), SIGSTOP);  // what the shell waits for
+    if (signal == SIGTSTP) kill(getpid(), SIGSTOP);  // the shell waits for this
   }
 }
 
@@ -142,7 +141,7 @@ int wait_for(pid_t worker, int to_worker, const sigset_t& taken) {
 
 int run(const RunOptions& options) {
   const std::vector<int> inherited = tidy_descriptors();
-  signal(SIGCHLD, SIG_DFL);  // ignored, it would take the exit codes from us
+  signal(SIGCHLD, SIG_DFL);  // if it were ignored, the kernel would discard the exit codes
   Environment environment(environ, rank_environment(options));
   Program program;
   base::OnDeath on_death{};
@@ -166,9 +165,9 @@ int run(const RunOptions& options) {
     work(plan, ends[0]);
   }
   close(ends[0]);
-  for (const int descriptor : inherited) close(descriptor);  // for the ranks, not for us
-  fcntl(ends[1], F_SETFL, O_NONBLOCK);  // a worker that was stopped must not stop us
-  // The worker needs all signals blocked; we, only those that we wait for.
+  for (const int descriptor : inherited) close(descriptor);  // the worker keeps them for the ranks
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);  // a stopped worker must not block the front
+  // The worker blocks all signals, the front only those that it waits for.
   sigset_t blocked = taken;
   sigaddset(&blocked, SIGCHLD);
   sigaddset(&blocked, SIGPIPE);

@@ -17,7 +17,7 @@ template <typename... Arguments>
 void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   const std::string line =
       kPrefix + fmt::format(format, std::forward<Arguments>(arguments)...) + "\n";
-  // Nobody could be told that standard error is gone.
+  // If standard error is gone, there is no place to report it.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -25,17 +25,17 @@ class Sink {
   // Whether what `writer` puts next continues its own unfinished line.
   bool continues(int writer) const { return unfinished_ && last_writer_ == writer; }
 
-  // Writes as much as the reader takes now. What cannot be written because of an error is
-  // dropped, then and later; error() says why.
+  // Writes as much as the reader takes now. After an error everything is dropped; error() tells the
+  // reason.
   void flush();
 
   bool empty() const { return queue_.empty(); }
   bool full() const { return queue_.size() - written_ >= kFullBytes; }
   int error() const { return error_; }
-  // Drops what is queued and everything that comes.
+  // Drops everything that is queued and that will come.
   void abandon();
 
-  // What to wait on for room.
+  // The descriptor to poll for room.
   int descriptor() const { return descriptor_; }
 
  private:

@@ -12,7 +12,7 @@
 namespace mobius::launch {
 namespace {
 
-// Written by the child, which shares our memory until it executes the program.
+// Written by the child, which shares the parent's memory until it executes the program.
 struct Failure {
   int error = 0;
   const char* step = nullptr;
@@ -24,12 +24,13 @@ struct Failure {
   _exit(127);
 }
 
-// Runs in our memory: only system calls, no allocation, and nothing of ours is changed.
+// Runs in the parent's memory, so it makes system calls only, allocates nothing and changes nothing
+// else.
 [[noreturn]] void become(const SpawnRequest& request, pid_t launcher, char* const* shell_arguments,
                          volatile Failure* failure) {
   if (request.own_group && setpgid(0, 0) != 0) fail(failure, "setpgid");
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) fail(failure, "prctl");
-  if (getppid() != launcher) _exit(127);  // it died before the line above
+  if (getppid() != launcher) _exit(127);  // the launcher died before prctl()
   if (dup2(request.input, STDIN_FILENO) < 0 || dup2(request.output, STDOUT_FILENO) < 0 ||
       dup2(request.error_output, STDERR_FILENO) < 0) {
     fail(failure, "dup2");

@@ -13,7 +13,7 @@
 
 namespace mobius::launch {
 
-// What a rank gets besides its program; all of it in the state that the launcher found.
+// Everything that a rank inherits, in the state in which the launcher found it.
 struct SpawnRequest {
   const char* path;
   char* const* arguments;
@@ -35,9 +35,8 @@ struct Spawned {
   const char* step = nullptr;  // what failed
 };
 
-// Starts the program in a process group of its own, or in ours, as asked. It ends with the calling
-// process. Nothing
-// else runs in the caller until the program has been executed or could not be.
+// Starts the program, in a process group of its own or in the caller's. The kernel kills it when
+// the caller ends. The caller is suspended until the program has been executed or has failed to be.
 Spawned spawn(const SpawnRequest& request);
 
 }  // namespace mobius::launch

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -31,9 +32,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGraceAfterFailure{250};
 // The same, when a user asked by a signal: programs may save their work first, or dump core.
 constexpr milliseconds kGraceAfterInterrupt{5000};
-// A lost connection mostly means that its process is ending; how it ended says more.
+// A lost connection mostly means that the process is ending. Its exit status, soon after, says
+// more.
 constexpr milliseconds kGraceAfterLoss{100};
-// Between two looks at signals and failures while ranks are started.
+// Ranks started between two checks for signals and failures.
 constexpr int kStartsPerTurn = 16;
 
 std::string signal_text(int signal) {
@@ -86,7 +88,7 @@ int Supervisor::run() {
   for (const pid_t pid : end_descendants()) {
     output_.say(fmt::format("process {}, started by a rank, could not be ended", pid));
   }
-  // All who could write have ended, so what is in the pipes now is all there will be.
+  // All writers have ended, so the pipes hold all that will ever come.
   while (!output_.exhausted()) {
     settle_output();
     wait_and_handle();
@@ -146,8 +148,8 @@ void Supervisor::start_some() {
     if (!start(next_)) break;
     ++next_;
   }
-  // Now only the ranks hold them, and a reader of a pipe among them sees its end when they close
-  // it.
+  // From here on only the ranks hold them, so the reader of such a pipe sees its end when the ranks
+  // close it.
   if (all_started()) {
     for (const int descriptor : plan_.inherited) close(descriptor);
   }
@@ -169,7 +171,7 @@ bool Supervisor::start(mob_rank_t rank) {
     spawned.error = errno;
     spawned.step = "pipe";
   } else {
-    // Only our ends: programs do not expect non-blocking output.
+    // Only the reading ends, because programs expect output to block.
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     fcntl(err[0], F_SETFL, O_NONBLOCK);
     std::vector<char*> arguments;
@@ -201,7 +203,7 @@ bool Supervisor::start(mob_rank_t rank) {
 
   if (out[0] >= 0) close(out[0]);
   if (err[0] >= 0) close(err[0]);
-  const bool interpreter = spawned.error == ENOENT;  // the file itself was there a moment ago
+  const bool interpreter = spawned.error == ENOENT;  // the file itself was found before
   output_.say(fmt::format("rank {} of {} could not be started: {} ({}, {}){}", rank,
                           plan_.options.processes, std::strerror(spawned.error), spawned.step,
                           plan_.program,
@@ -217,7 +219,7 @@ void Supervisor::on_front() {
   unsigned char signals[64];
   const ssize_t got = read(front_, signals, sizeof signals);
   if (got == 0) {
-    // The front process is gone, so nobody waits for us: everything ends now.
+    // The front process is gone, so everything ends now.
     end_descendants();
     _exit(kExitFailed);
   }
@@ -226,7 +228,7 @@ void Supervisor::on_front() {
 
 void Supervisor::on_signal(int signal, unsigned char byte) {
   if (signal == SIGTSTP) {
-    signal_ranks(SIGSTOP);  // programs may ignore SIGTSTP, and then the job would go on alone
+    signal_ranks(SIGSTOP);  // programs may ignore SIGTSTP and would go on alone
     return;
   }
   if (signal == SIGWINCH) output_.on_resize();
@@ -236,14 +238,14 @@ void Supervisor::on_signal(int signal, unsigned char byte) {
   if (!urges && signal != SIGHUP && signal != SIGQUIT) return;
   if (!urges) {
     passed_on_ = signal;
-    // Whether the job ends is for the programs to say; ranks that are yet to start cannot.
+    // The programs decide whether the job ends, unless some have not been started yet.
     if (all_started() || interrupt_ != 0 || phase_ != Phase::kRunning) return;
   }
   const bool urged = interrupt_ == SIGINT || interrupt_ == SIGTERM;
   if (urged || phase_ != Phase::kRunning) {
     if (exit_code_ == 0) exit_code_ = kExitSignal + interrupt_;
     kill_ranks();
-    output_.abandon_blocked();  // perhaps it is the reader that the user is tired of
+    output_.abandon_blocked();  // the user may be waiting for a reader that does not read
     return;
   }
   interrupt_ = signal;
@@ -266,7 +268,7 @@ void Supervisor::on_children() {
   std::vector<mob_rank_t> ended_ranks;
   int status = 0;
   for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0;) {
-    // Descendants that lost their own parent are reaped here, too, and are no ranks.
+    // Orphaned descendants of ranks are reaped here, too.
     const auto found = rank_of_.find(pid);
     if (found == rank_of_.end()) continue;
     ended.push_back({found->second, status});
@@ -275,9 +277,26 @@ void Supervisor::on_children() {
     rank_of_.erase(found);
     --running_;
   }
+  for (const Ended& end : ended) {
+    if (end.rank == grouped_rank_ && WIFSIGNALED(end.status)) await_front(WTERMSIG(end.status));
+  }
   rendezvous_.catch_up(ended_ranks);
   for (const Ended& end : ended) on_rank_end(end.rank, end.status);
   on_changes();
+}
+
+// The terminal sends a signal to all of our process group at once, and the rank in it may end
+// before the front process has passed the signal on. We are in the group, too: then the signal is
+// pending here, where all are blocked, and the front is about to tell of it.
+void Supervisor::await_front(int signal) {
+  constexpr int kLimitMs = 1000;
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  const timespec at_once{};
+  if (sigtimedwait(&set, nullptr, &at_once) != signal) return;
+  pollfd front{front_, POLLIN, 0};
+  if (interrupt_ == 0 && poll(&front, 1, kLimitMs) > 0) on_front();
 }
 
 void Supervisor::on_rank_end(mob_rank_t rank, int status) {
@@ -291,7 +310,7 @@ void Supervisor::on_rank_end(mob_rank_t rank, int status) {
     kill_at_ = Clock::now() + kGraceAfterInterrupt;
   }
   if (interrupt_ != 0) {
-    // The user ended the job and need not be told; but what the ranks made of it counts.
+    // The user ended the job, so there is no message; the exit codes of the ranks count.
     if (signal == interrupt_ || passed_on) {
       exit_code_ = kExitSignal + signal;
     } else if (signal != 0) {
@@ -365,7 +384,7 @@ void Supervisor::settle_output() {
   const int error = output_.error();
   if (error == 0 || phase_ != Phase::kRunning) return;
   if (error == EPIPE) {
-    // As a program that writes to a pipe without reader: quietly.
+    // Ends without a message, as a program does that writes to a pipe without reader.
     exit_code_ = kExitSignal + SIGPIPE;
   } else {
     exit_code_ = kExitFailed;
@@ -393,8 +412,8 @@ void Supervisor::fail(mob_rank_t rank, std::string_view what, int exit_code) {
 void Supervisor::go_on_without(mob_rank_t rank, std::string_view what) {
   Rank& gone = ranks_[static_cast<size_t>(rank)];
   const Rendezvous::Member& member = rendezvous_.member(rank);
-  // Who the others count as dead, and whose locks they take over, must not come back: a program
-  // that closed its connection, or that outlived a wrapper between us and it.
+  // The others count this rank as dead and take over its locks, so it must not go on. It may still
+  // run if it closed its connection or outlived a wrapper.
   if (gone.pid != 0) signal_rank(rank, SIGKILL);
   if (member.state == Rendezvous::State::kJoined) kill(member.pid, SIGKILL);
   rendezvous_.declare_dead(rank);
@@ -427,7 +446,7 @@ void Supervisor::end_ranks() {
   phase_ = Phase::kEnding;
   kill_at_ = Clock::now() + kGraceAfterFailure;
   signal_ranks(SIGTERM);
-  signal_ranks(SIGCONT);  // a stopped process would not see the other
+  signal_ranks(SIGCONT);  // a stopped process handles SIGTERM only then
 }
 
 void Supervisor::kill_ranks() {

@@ -73,6 +73,7 @@ class Supervisor {
   int timeout_ms() const;
   void on_front();
   void on_children();
+  void await_front(int signal);
   void on_signal(int signal, unsigned char byte);
   void on_rank_end(mob_rank_t rank, int status);
   void on_changes();

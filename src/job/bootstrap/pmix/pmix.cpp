@@ -54,7 +54,7 @@ class Value {
   Value() = default;
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
-  // Of the types that we ask for, those that own something.
+  // Of the types that are used here, these two own memory.
   ~Value() {
     if (value_ == nullptr) return;
     if (value_->type == PMIX_STRING) std::free(value_->data.string);
@@ -70,7 +70,7 @@ class Value {
   pmix_value_t* value_ = nullptr;
 };
 
-// One fence; lives until both who waits and PMIx are through with it.
+// State of one fence, shared by the waiter and PMIx.
 struct Fence {
   std::mutex mutex;
   std::condition_variable changed;
@@ -86,15 +86,15 @@ void on_fence(pmix_status_t status, void* data) {
   (*fence)->changed.notify_all();
 }
 
-// How often a wait looks whether somebody died.
+// Interval between checks for deaths during a wait.
 constexpr std::chrono::milliseconds kLook{50};
-// Between the first two looks for something that is published.
+// Interval between the first two checks for a published value.
 constexpr std::chrono::milliseconds kShortestPause{1};
 
-// Several times as long as others leave between two looks.
+// Several times the interval at which others check.
 constexpr std::chrono::milliseconds kLinger{300};
 
-// A value that says nothing but that it is there.
+// A value whose presence is the message.
 constexpr unsigned char kMark[] = {1};
 constexpr std::string_view kMarkKey = "mark";
 
@@ -128,7 +128,7 @@ class PmixDirectory final : public Directory {
   mob_status_t wait_for_value(mob_rank_t rank, std::string_view key,
                               std::chrono::steady_clock::time_point end);
   mob_status_t not_all_came() const;
-  // When a wait that begins now gives up.
+  // The time limit of a wait that begins now.
   std::chrono::steady_clock::time_point join_end() const {
     return std::chrono::steady_clock::now() + std::chrono::seconds(limit_s_);
   }
@@ -148,9 +148,9 @@ class PmixDirectory final : public Directory {
   bool left_ = false;
   mob_rank_t size_ = 1;
   bool server_counts_;
-  unsigned program_ = 1;  // of those that these processes run one after the other
+  unsigned program_ = 1;  // number of this program among those that these processes run in turn
   unsigned meetings_ = 0;
-  std::chrono::steady_clock::time_point told_all_;  // that they have met, by rank 0
+  std::chrono::steady_clock::time_point told_all_;  // when rank 0 published that all have come
 };
 
 mob_status_t PmixDirectory::fail_pmix(const char* what, pmix_status_t status) const {
@@ -169,7 +169,7 @@ void PmixDirectory::listen(bool survive) {
   pmix_status_t events[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED,
                             PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
                             PMIX_ERR_PROC_KILLED_BY_CMD};
-  // Not to be told is no error: the launcher may end the job by itself.
+  // Failure is no error: the launcher may end the job by itself.
   handler_ = library_.register_event_handler(events, std::size(events), nullptr, 0, on_event,
                                              nullptr, nullptr);
   connected.store(&library_, std::memory_order_release);
@@ -181,7 +181,7 @@ mob_status_t PmixDirectory::find_out(Whereabouts* whereabouts) {
   whereabouts->size = size_;
   if (const mob_status_t status = count_programs()) return status;
   if (const mob_status_t status = neighbours(&whereabouts->neighbours)) return status;
-  // On one node nothing is gained by letting the server count.
+  // On one node the server's fence has no advantage.
   const bool one_node = whereabouts->neighbours.size() == static_cast<size_t>(size_);
   server_counts_ = server_counts_ && program_ == 1 && !one_node;
   return MOB_OK;
@@ -226,10 +226,10 @@ mob_status_t PmixDirectory::neighbours(std::vector<mob_rank_t>* ranks) const {
   return MOB_OK;
 }
 
-// Programs that run in the same processes one after the other are one job to the server, which
-// keeps what each of them published: so each has keys of its own, numbered by the marks that those
-// before it left. They were put for other nodes, too; without a scope some servers find nothing
-// that is older than the connection.
+// To the server, programs that run in the same processes one after the other are one job, and it
+// keeps the values that each published. So each program has its own keys, numbered by the marks
+// that the earlier ones left. The marks were put for other nodes, too; without a scope some servers
+// find no value that is older than the connection.
 mob_status_t PmixDirectory::count_programs() {
   const pmix_info_t how[] = {instruction(PMIX_IMMEDIATE, value_of(true)),
                              instruction(PMIX_DATA_SCOPE, scope_value(PMIX_REMOTE))};
@@ -258,7 +258,7 @@ mob_status_t PmixDirectory::publish(std::string_view key, std::span<const unsign
   }
   pmix_value_t bytes{};
   bytes.type = PMIX_BYTE_OBJECT;
-  // PMIx copies it; its interface knows no const here.
+  // PMIx copies the value; its interface lacks a const.
   bytes.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(value.data()));
   bytes.data.bo.size = value.size();
   const pmix_status_t status = library_.put(PMIX_GLOBAL, full_key(key).c_str(), &bytes);
@@ -293,13 +293,13 @@ mob_status_t PmixDirectory::wait_for(Fence& fence) {
               library_.error_string(fence.status), fence.status);
 }
 
-// Once a program before or an MPI in the same process has left PMIx, servers count wrong who is in
-// a fence, and end it without some, or never (4.2: who closes its connection before its farewell is
-// noted is no longer counted, and one that is closed late counts against the next program). What is
-// published stays, whoever left.
+// After an earlier program or an MPI in the same process has left PMIx, servers miscount the
+// members of a fence and end it too early or never. (In 4.2 a process that closes its connection
+// before its farewell is noted is not counted any more, and a connection that is closed late counts
+// against the next program.) Published values stay in any case.
 //
-// Rank 0 waits for all, the others for rank 0 to say so: if each asked for each, 256 processes of a
-// node would take 3 s longer to start on two processors.
+// Rank 0 waits for all ranks, and the others wait for rank 0's mark. If every rank waited for every
+// other, 256 processes of one node would take 3 s longer to start on two processors.
 mob_status_t PmixDirectory::meet_by_values() {
   const std::string number = std::to_string(++meetings_);
   if (const mob_status_t status = show("met" + number)) return status;
@@ -314,8 +314,9 @@ mob_status_t PmixDirectory::meet_by_values() {
   return status;
 }
 
-// Servers of other nodes that ask for what rank 0 has just published, while it leaves, may never
-// get an answer (4.2): it stays until they have asked. Those of its own node have it at once.
+// If rank 0 leaves while servers of other nodes ask for the value that it has just published, they
+// may never get an answer (4.2). So it stays until they have asked. The server of its own node has
+// the value at once.
 void PmixDirectory::linger() const {
   std::vector<mob_rank_t> near;
   if (told_all_ == std::chrono::steady_clock::time_point{} || neighbours(&near) != MOB_OK ||
@@ -325,15 +326,15 @@ void PmixDirectory::linger() const {
   std::this_thread::sleep_until(told_all_ + kLinger);
 }
 
-// Publishes a mark, and all that was published before it, at once.
+// Publishes a mark, and makes it and everything before it visible.
 mob_status_t PmixDirectory::show(std::string_view key) {
   if (const mob_status_t status = publish(key, kMark)) return status;
   const pmix_status_t status = library_.commit();
   return status == PMIX_SUCCESS ? MOB_OK : fail_pmix("publishing", status);
 }
 
-// Servers may wait for what a process of theirs has not published; of others they say at once what
-// they have.
+// For processes of its own node a server may wait until the value is published; for others it
+// answers at once.
 mob_status_t PmixDirectory::wait_for_value(mob_rank_t rank, std::string_view key,
                                            std::chrono::steady_clock::time_point end) {
   const pmix_proc_t who = process(rank);
@@ -362,15 +363,15 @@ mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
                                   std::vector<unsigned char>* value) {
   const pmix_proc_t who = process(rank);
   if (!server_counts_) {
-    // No fence has brought it here from another node.
+    // Without a server's fence, values of other nodes have to be fetched.
     if (const mob_status_t status = wait_for_value(rank, key, join_end())) return status;
   }
   const std::string full = full_key(key);
   const pmix_info_t at_once = instruction(PMIX_IMMEDIATE, value_of(true));
   Value found;
   pmix_status_t status = library_.get(&who, full.c_str(), &at_once, 1, found.out());
-  // What was published before a fence is here, but PRRTE's servers (3.0) leave it where it is until
-  // somebody asks.
+  // Values published before a fence should be here, but PRRTE's servers (3.0) leave them where they
+  // are until they are asked for.
   if (status == PMIX_ERR_NOT_FOUND) {
     if (const mob_status_t came = wait_for_value(rank, key, join_end())) return came;
     status = library_.get(&who, full.c_str(), &at_once, 1, found.out());
@@ -393,8 +394,8 @@ void PmixDirectory::abandon() {
 
 void PmixDirectory::leave() { left_ = true; }
 
-// An MPI in this process that has not started yet could not use PMIx once it was finalised: then
-// our share in it is kept until the process ends.
+// An MPI that starts later in this process could not use PMIx after it was finalized, so it stays
+// initialized until the process ends.
 bool has_mpi() {
   const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* /*data*/) {
     const std::string_view path = library->dlpi_name;
@@ -403,9 +404,10 @@ bool has_mpi() {
   return dl_iterate_phdr(look, nullptr) != 0;
 }
 
-// The last user of PMIx in this process disconnects from the server, which forgets its handlers.
-// Only where others go on ours is taken back, and after that: it is a message without an answer,
-// for whose acknowledgement, 40 ms, the kernel would keep the next one, our farewell, back.
+// The last user of PMIx in this process disconnects from the server, which then forgets all
+// handlers. The handler is deregistered only if other users remain, and after finalizing: it is a
+// message without an answer, and the kernel would hold the next message, the farewell, back for 40
+// ms until it is acknowledged.
 void PmixDirectory::finalize() {
   connected.store(nullptr, std::memory_order_release);
   end_events();

@@ -17,8 +17,7 @@ namespace mobius::job::pmix {
 // Whether a PMIx launcher started this process, by its environment.
 bool started_us(const char* const* environment);
 
-// Whether this build and this machine have what it takes; if not, mob_last_error() says what is
-// missing.
+// Whether this build and this machine can use PMIx; if not, mob_last_error() says what is missing.
 bool is_usable();
 
 // What PMIx tells about this process.
@@ -29,11 +28,11 @@ struct Whereabouts {
   std::vector<mob_rank_t> neighbours;
 };
 
-// Connects to the PMIx server. One directory per process at a time. Its fence() gives up after
-// `limit_s` seconds. If it is destroyed without leave(), PMIx ends the job, because the others may
-// be waiting for this process. If the server is gone, the launcher is: then this process ends, with
-// a line on standard error, unless `survive`. `others_left`: something else in this process, an
-// MPI, has used PMIx and left it.
+// Connects to the PMIx server. A process has one directory at a time. Its fence() gives up after
+// `limit_s` seconds. If it is destroyed without leave(), PMIx ends the job, because other processes
+// may be waiting for this one. If the server goes away, the launcher has ended, and this process
+// ends with a line on standard error unless `survive`. `others_left`: an MPI in this process has
+// used PMIx and left it.
 mob_status_t connect(unsigned limit_s, bool survive, bool others_left, Whereabouts* whereabouts,
                      std::unique_ptr<Directory>* directory);
 

@@ -5,7 +5,7 @@
 
 namespace mobius::job::pmix {
 
-// Servers name the variable with their address after the version of the protocol.
+// The name of the variable with the server's address depends on the version of the protocol.
 bool started_us(const char* const* environment) {
   bool has_namespace = false;
   bool has_rank = false;

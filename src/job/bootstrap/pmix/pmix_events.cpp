@@ -37,7 +37,7 @@ bool is_death(pmix_status_t event) {
          event == PMIX_ERR_PROC_ABORTED_BY_SIG || event == PMIX_ERR_PROC_KILLED_BY_CMD;
 }
 
-// The process that an event is about; by default the one that it came from.
+// The process that an event is about: by default its source.
 const pmix_proc_t* affected(const pmix_proc_t* source, const pmix_info_t* info, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (std::strncmp(info[i].key, PMIX_EVENT_AFFECTED_PROC, PMIX_MAX_KEYLEN) == 0 &&
@@ -52,11 +52,11 @@ bool is_of(const pmix_proc_t& process, const pmix_nspace_t& job) {
   return std::strncmp(process.nspace, job, PMIX_MAX_NSLEN) == 0;
 }
 
-// Needs the mutex.
+// The caller holds the mutex.
 void note(Events& known, pmix_status_t event, const pmix_proc_t* source, const pmix_info_t* info,
           size_t info_count) {
   if (!known.listening) return;
-  // Of processes servers say so, too: of one that died, and now and then of one that has left.
+  // Servers report a lost connection also for a process that died, and sometimes for one that left.
   const bool of_process = source != nullptr && is_of(*source, known.job);
   if (event == PMIX_ERR_LOST_CONNECTION && !of_process) {
     known.server_is_gone = true;
@@ -99,7 +99,7 @@ void on_event(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source
     const std::lock_guard lock(known.mutex);
     note(known, event, source, info, info_count);
   }
-  // Others in this process may want to know, too.
+  // Lets PMIx call the next handler.
   if (done != nullptr) done(PMIX_SUCCESS, nullptr, 0, nullptr, nullptr, data);
 }
 

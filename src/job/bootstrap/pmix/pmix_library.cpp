@@ -8,7 +8,7 @@
 namespace mobius::job::pmix {
 namespace {
 
-// Since PMIx 2.0, up to 6 at least.
+// The name from PMIx 2.0 to at least 6.
 constexpr const char* kName = "libpmix.so.2";
 
 template <typename Function>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The functions of libpmix, found when they are needed.
+// The functions of libpmix, loaded on demand.
 
 #include <mobius/status.h>
 
@@ -24,8 +24,8 @@ struct Library {
   decltype(&PMIx_Get_version) get_version;
 };
 
-// Loads it, or finds what an MPI in this process has loaded. It stays loaded: its threads may run
-// on. `*library` is valid for good.
+// Loads libpmix, or finds the one that an MPI in this process has loaded. It is never unloaded,
+// because its threads may go on running. `*library` stays valid.
 mob_status_t load(const Library** library);
 
 }  // namespace mobius::job::pmix
