@@ -283,6 +283,35 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
                     pointer(start));
 }
 
+SharedParts still_shared(uintptr_t start, size_t bytes) {
+  const uintptr_t end = start + bytes;
+  SharedParts found;
+  const bool known = for_each_mapping([&](const Mapping& mapping) {
+    if (mapping.end <= start) return true;
+    if (mapping.first >= end || found.count == SharedParts::kMost) return false;
+    if (mapping.access[3] == 's' && std::strstr(mapping.line, "/memfd:") != nullptr) {
+      found.parts[found.count++] = {std::max(mapping.first, start), std::min(mapping.end, end)};
+    }
+    return true;
+  });
+  if (!known) {
+    found.count = 1;
+    found.parts[0] = {start, end};
+  }
+  return found;
+}
+
+mob_status_t make_private(const SharedParts& shared, uintptr_t start, SharedPlace place) {
+  for (size_t i = 0; i < shared.count; ++i) {
+    const Stretch& part = shared.parts[i];
+    const SharedPlace there{place.descriptor, place.offset + (part.start - start)};
+    if (const mob_status_t status = make_private(part.start, part.end - part.start, there)) {
+      return status;
+    }
+  }
+  return MOB_OK;
+}
+
 bool map_where_free(uintptr_t start, size_t bytes, SharedPlace place) {
   // malloc() extends the heap at its end, and the first thread's stack grows down from where the
   // kernel has put these random bytes.

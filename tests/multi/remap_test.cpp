@@ -421,5 +421,35 @@ TEST(Remap, NothingIsLeftOver) {
   barrier();
 }
 
+// A wrong program that unmaps moved memory before it withdraws it, and may have mapped something
+// else there: the rest goes back with its contents, and what lies there now stays.
+TEST(Remap, WhatWasUnmappedIsNotMovedBack) {
+  constexpr size_t kPages = 6;
+  const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+  auto* area = static_cast<unsigned char*>(
+      mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, anonymous, -1, 0));
+  ASSERT_NE(area, MAP_FAILED);
+  for (size_t i = 0; i < kPages; ++i) area[i * kPage] = static_cast<unsigned char>(i + 1);
+  mob_exposed_t moved = nullptr;
+  ASSERT_EQ(mob_expose(area, kPages * kPage, MOB_EXPOSE_REMAP, &moved), MOB_OK) << mob_last_error();
+  barrier();
+  ASSERT_EQ(munmap(area + kPage, kPage), 0);
+  auto* other = static_cast<unsigned char*>(
+      mmap(area + 3 * kPage, kPage, PROT_READ | PROT_WRITE, anonymous | MAP_FIXED, -1, 0));
+  ASSERT_EQ(other, area + 3 * kPage);
+  *other = 77;
+  EXPECT_EQ(mob_withdraw(moved), MOB_OK) << mob_last_error();
+  for (const size_t i : {size_t{0}, size_t{2}, size_t{4}, size_t{5}}) {
+    EXPECT_EQ(area[i * kPage], i + 1);
+  }
+  EXPECT_EQ(*other, 77);
+  // All of a range.
+  EXPECT_EQ(mob_expose(area + 4 * kPage, kPage, MOB_EXPOSE_REMAP, &moved), MOB_OK);
+  EXPECT_EQ(munmap(area + 4 * kPage, kPage), 0);
+  EXPECT_EQ(mob_withdraw(moved), MOB_OK) << mob_last_error();
+  EXPECT_EQ(munmap(area, kPages * kPage), 0);
+  barrier();
+}
+
 }  // namespace
 }  // namespace mobius_test
