@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/launch/output.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,8 +121,24 @@ void Output::on_time(Clock::time_point now) {
   while (!partial_.empty() && partial_.front().at <= now) {
     const Partial next = partial_.front();
     partial_.pop_front();
-    if (streams_[next.stream].pass_on_at == next.at) put_partial(next.stream);
+    Stream& stream = streams_[next.stream];
+    if (stream.pass_on_at != next.at) continue;
+    if (may_have_more(next.stream)) {
+      stream.pass_on_at = now + kPartialLineWait;
+      partial_.push_back({stream.pass_on_at, next.stream});
+    } else {
+      put_partial(next.stream);
+    }
   }
+}
+
+// Whether the rest of a line may have been written but not read: where our own reader is slow, the
+// ranks are not read either. A beginning that went out then could be torn from its rest by another
+// rank's line.
+bool Output::may_have_more(uint32_t stream) const {
+  const Route& route = *sinks_[route_of(stream)];
+  pollfd readable{streams_[stream].descriptor, POLLIN, 0};
+  return !route.sink.empty() || !route.reading || poll(&readable, 1, 0) > 0;
 }
 
 void Output::on_resize() {

@@ -86,6 +86,7 @@ class Output {
   void forward(uint32_t stream, std::string_view text);
   void put(uint32_t stream, std::string_view text);
   void put_partial(uint32_t stream);
+  bool may_have_more(uint32_t stream) const;
   void end(uint32_t stream);
 
   Poller& poller_;
