@@ -118,7 +118,13 @@ bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
     return false;
   }
   MPI_Win carrier = MPI_WIN_NULL;
-  *result = real::Win_create(nullptr, 0, 1, info_, comm_, &carrier);
+  if (window_->size == 1) {
+    // Open MPI 4.1 refuses MPI_Win_create() on a communicator of one process.
+    void* nothing = nullptr;
+    *result = real::Win_allocate(0, 1, info_, comm_, static_cast<void*>(&nothing), &carrier);
+  } else {
+    *result = real::Win_create(nullptr, 0, 1, info_, comm_, &carrier);
+  }
   if (*result != MPI_SUCCESS) return true;
   read_info(info_, window_);
   windows.insert(std::exchange(window_, nullptr), carrier);
