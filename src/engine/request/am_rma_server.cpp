@@ -244,7 +244,8 @@ void AmRma::serve_arrival(Arrival& arrival) {
   // Not for a get with a notification: its receiver may change the data.
   if (only_reads(request)) return serve_get(arrival);
   char* const list = arrival.payload;
-  char* data = list + request.list_bytes;
+  // An atomic update has no list, whatever its frame says.
+  char* data = request.compare_bytes != 0 ? list : list + request.list_bytes;
   std::unique_ptr<char[]> result;
   size_t result_bytes = 0;
   if (request.compare_bytes != 0) {
