@@ -232,7 +232,7 @@ def test_a_time_budget_ends_a_run_that_goes_on_later(instrument: FakeInstrument)
 
 @pytest.mark.parametrize("budget", ["soon", "-3s", "0", "5d", "nan"])
 def test_a_time_budget_that_is_no_time(instrument: FakeInstrument, budget: str) -> None:
-    done = instrument.bench("--time-budget", budget)
+    done = instrument.bench(f"--time-budget={budget}")
     assert done.returncode == 2
     assert "is no time" in done.stderr
 
