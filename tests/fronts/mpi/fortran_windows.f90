@@ -8,7 +8,8 @@ program fortran_windows
   integer(kind=MPI_ADDRESS_KIND) :: bytes, value, address, nowhere
   logical :: flag
   integer, parameter :: words = 100
-  integer :: mine(words), values(words)
+  integer :: values(words)
+  integer, volatile :: mine(words)  ! other processes change it
   type(c_ptr) :: base
   double precision, pointer :: reals(:)
   double precision :: one
