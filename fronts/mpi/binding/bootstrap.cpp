@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "binding/bootstrap.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <string>
+
+#include "binding/program_imports.h"
+#include "binding/real.h"
+#include "windows/program_memory.h"
+#include "windows/window.h"
+
+namespace mobius::mpi {
+namespace {
+
+enum class Stage { kBefore, kJoined, kRefused, kEnded };
+
+struct Life {
+  std::mutex mutex;
+  std::atomic<Stage> stage = Stage::kBefore;
+  std::atomic<bool> may_call_mpi = false;
+  MPI_Comm self{};        // a duplicate of MPI_COMM_SELF
+  MPI_Group everybody{};  // of MPI_COMM_WORLD
+  uint64_t served = 0;
+  std::map<std::string, uint64_t> left;  // windows of the MPI's own, by reason
+  std::string refusal;                   // why there is no job
+  bool is_ours = true;                   // the job, to be ended by the front
+};
+
+Life& life() {
+  static Life instance;
+  return instance;
+}
+
+thread_local int progress_depth __attribute__((tls_model("initial-exec"))) = 0;
+
+// Any call that looks for messages has the MPI do what there is to do.
+void drive_mpi(void* /*nothing*/) {
+  if (!life().may_call_mpi.load(std::memory_order_relaxed)) return;
+  int flag = 0;
+  static_cast<void>(real::Iprobe(MPI_ANY_SOURCE, 0, life().self, &flag, MPI_STATUS_IGNORE));
+}
+
+bool is_of_everybody(MPI_Comm comm) {
+  int relation = MPI_UNEQUAL;
+  int is_initialized = 0;
+  // Sessions have no MPI_COMM_WORLD.
+  return real::Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0 &&
+         !is_intercommunicator(comm) &&
+         real::Comm_compare(comm, MPI_COMM_WORLD, &relation) == MPI_SUCCESS &&
+         relation != MPI_UNEQUAL;
+}
+
+bool is_off() {
+  const char* wish = std::getenv("MOBIUS_MPI_WINDOWS");
+  return wish != nullptr && std::strcmp(wish, "off") == 0;
+}
+
+// A program may have joined a job by itself.
+bool is_job_of_world() {
+  int rank = 0;
+  int size = 0;
+  static_cast<void>(real::Comm_rank(MPI_COMM_WORLD, &rank));
+  static_cast<void>(real::Comm_size(MPI_COMM_WORLD, &size));
+  return mob_rank() == rank && mob_size() == size;
+}
+
+// The reason why there is no job; empty if there is one.
+std::string begin_job(Life* own) {
+  if (is_off()) return "MOBIUS_MPI_WINDOWS=off";
+  own->is_ours = mob_initialized() == 0;
+  const auto* world = reinterpret_cast<const void*>(number_of(MPI_COMM_WORLD));
+  if (own->is_ours && mob_init_mpi(world) != MOB_OK) return mob_last_error();
+  if (!is_job_of_world()) return "the program's job of Möbius is not that of MPI_COMM_WORLD";
+  if (real::Comm_dup(MPI_COMM_SELF, &own->self) != MPI_SUCCESS ||
+      real::Comm_group(MPI_COMM_WORLD, &own->everybody) != MPI_SUCCESS) {
+    return "the MPI could not make a communicator";
+  }
+  return {};
+}
+
+void join() {
+  Life& own = life();
+  const std::lock_guard lock(own.mutex);
+  if (own.stage.load(std::memory_order_relaxed) != Stage::kBefore) return;
+  own.refusal = begin_job(&own);
+  const bool is_joined_now = own.refusal.empty();
+  own.may_call_mpi = is_joined_now;
+  own.stage.store(is_joined_now ? Stage::kJoined : Stage::kRefused, std::memory_order_release);
+}
+
+bool wants_statistics() {
+  const char* wish = std::getenv("MOBIUS_STATS");
+  return wish != nullptr && *wish != '\0' && std::strcmp(wish, "0") != 0;
+}
+
+void report() {
+  const Life& own = life();
+  if (!wants_statistics() || (own.served == 0 && own.left.empty())) return;
+  int rank = 0;
+  static_cast<void>(real::Comm_rank(MPI_COMM_WORLD, &rank));
+  std::string text = "mobius: rank " + std::to_string(rank) + ": " + std::to_string(own.served) +
+                     " MPI windows served";
+  for (const auto& [reason, count] : own.left) {
+    text += ", " + std::to_string(count) + " left to the MPI (" + reason + ")";
+  }
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+// After MPI_Init(): a program that makes windows has the job at once, so that windows of some of
+// its processes can be served before there is one of all.
+void after_init() {
+  if (program_makes_windows()) join();
+}
+
+void before_finalize() {
+  Life& own = life();
+  report();
+  if (own.stage.load(std::memory_order_acquire) != Stage::kJoined) return;
+  own.stage = Stage::kEnded;
+  {
+    const Progressing progressing_until_all_came;
+    static_cast<void>(mob_barrier());
+  }
+  if (windows.any() != nullptr) {
+    std::fprintf(stderr,
+                 "libmobius_" MOBIUS_MPI_FRONT
+                 ": MPI_Finalize() with windows that were not freed; MPI_Win_free() frees them\n");
+  }
+  forget_program_memory();
+  if (own.is_ours) {
+    const Progressing progressing_until_all_came;
+    static_cast<void>(mob_finalize());
+  }
+  own.may_call_mpi = false;
+  static_cast<void>(real::Group_free(&own.everybody));
+  static_cast<void>(real::Comm_free(&own.self));
+}
+
+}  // namespace
+
+bool is_joined() { return life().stage.load(std::memory_order_acquire) == Stage::kJoined; }
+
+bool is_intercommunicator(MPI_Comm comm) {
+  int is_inter = 0;
+  return real::Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter != 0;
+}
+
+bool join_job(MPI_Comm comm) {
+  if (life().stage.load(std::memory_order_acquire) == Stage::kBefore && is_of_everybody(comm)) {
+    join();
+  }
+  return is_joined();
+}
+
+std::vector<mob_rank_t> job_ranks(MPI_Comm comm) {
+  MPI_Group group{};
+  int size = 0;
+  if (real::Comm_group(comm, &group) != MPI_SUCCESS) return {};
+  static_cast<void>(real::Group_size(group, &size));
+  std::vector<int> members(static_cast<size_t>(size));
+  std::vector<mob_rank_t> ranks(members.size());
+  std::iota(members.begin(), members.end(), 0);
+  static_cast<void>(
+      real::Group_translate_ranks(group, size, members.data(), life().everybody, ranks.data()));
+  static_cast<void>(real::Group_free(&group));
+  for (const mob_rank_t rank : ranks) {
+    if (rank == MPI_UNDEFINED) return {};
+  }
+  return ranks;
+}
+
+Progressing::Progressing() {
+  if (progress_depth++ == 0) mob_wait_hook(drive_mpi, nullptr);
+}
+
+Progressing::~Progressing() {
+  if (--progress_depth == 0) mob_wait_hook(nullptr, nullptr);
+}
+
+void let_mpi_progress() { drive_mpi(nullptr); }
+
+int make_done_request(MPI_Request* request) {
+  return real::Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, life().self, request);
+}
+
+void count_served() {
+  const std::lock_guard lock(life().mutex);
+  ++life().served;
+}
+
+void count_left(const char* reason) {
+  const std::lock_guard lock(life().mutex);
+  ++life().left[reason];
+}
+
+const char* why_not_joined() {
+  return life().stage.load(std::memory_order_acquire) == Stage::kBefore
+             ? "no window of all processes was made before it"
+             : life().refusal.c_str();
+}
+
+}  // namespace mobius::mpi
+
+using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
+
+MOBIUS_MPI_TWIN(Init)(int* argc, char*** argv) {
+  check_mpi();
+  const int result = real::Init(argc, argv);
+  if (result == MPI_SUCCESS) after_init();
+  return result;
+}
+
+MOBIUS_MPI_TWIN(Init_thread)(int* argc, char*** argv, int required, int* provided) {
+  check_mpi();
+  const int result = real::Init_thread(argc, argv, required, provided);
+  if (result == MPI_SUCCESS) after_init();
+  return result;
+}
+
+MOBIUS_MPI_TWIN(Finalize)(void) {
+  before_finalize();
+  return real::Finalize();
+}

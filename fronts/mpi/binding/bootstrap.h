@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The job of Möbius behind the program's MPI: of the processes of MPI_COMM_WORLD, in its order.
+// It begins when the first window of all of them is made, or with MPI_Init() where the program
+// itself calls functions that make windows, and ends with MPI_Finalize().
+
+#include <mobius/mobius.h>
+
+#include <vector>
+
+#include "binding/abi.h"
+
+namespace mobius::mpi {
+
+// Whether the job is there. Collective over the communicator of a window about to be made: begins
+// the job if that is of all processes.
+bool join_job(MPI_Comm comm);
+bool is_joined();
+bool is_intercommunicator(MPI_Comm comm);
+const char* why_not_joined();
+
+// The rank in the job of each member of a communicator; empty if one has none.
+std::vector<mob_rank_t> job_ranks(MPI_Comm comm);
+
+// While it lives, calls of Möbius that wait let the MPI go on with the program's messages: the
+// processes waited for may themselves wait for those.
+class Progressing {
+ public:
+  Progressing();
+  ~Progressing();
+  Progressing(const Progressing&) = delete;
+  Progressing& operator=(const Progressing&) = delete;
+};
+
+// Lets the MPI do what there is to do; returns at once.
+void let_mpi_progress();
+
+// A request of the MPI that is complete; the class of the error, or MPI_SUCCESS.
+int make_done_request(MPI_Request* request);
+
+// What MOBIUS_STATS says at the end: windows served, and those left to the MPI with the reason.
+void count_served();
+void count_left(const char* reason);
+
+}  // namespace mobius::mpi

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// MPI_Put() and MPI_Get(), with and without requests.
+
+#include <cstring>
+
+#include "binding/bootstrap.h"
+#include "binding/real.h"
+#include "operations/transfer.h"
+
+namespace mobius::mpi {
+namespace {
+
+// What most calls are: as many bytes without gaps on both sides, to a target that may be accessed.
+// Else null.
+inline char* short_way(Window* window, int rank, MPI_Aint displacement, int64_t count,
+                       int64_t target_count, MPI_Datatype type, MPI_Datatype target_type,
+                       const Target** target, size_t* bytes) {
+  if (static_cast<unsigned>(rank) >= static_cast<unsigned>(window->size) || type != target_type ||
+      count != target_count) [[unlikely]] {
+    return nullptr;
+  }
+  const Target& found = window->targets[rank];
+  if ((found.open.load(std::memory_order_relaxed) |
+       window->all_open.load(std::memory_order_relaxed)) == 0) [[unlikely]] {
+    return nullptr;
+  }
+  const size_t unit = solid_bytes(type);
+  // Neither product overflows: counts that large are for the long way.
+  const auto offset = static_cast<uint64_t>(displacement) * found.unit;
+  const uint64_t wanted = static_cast<uint64_t>(count) * unit;
+  if (unit == 0 || (static_cast<uint64_t>(count) >> 40) != 0 || (unit >> 20) != 0 ||
+      (static_cast<uint64_t>(displacement) >> 48) != 0 || (found.unit >> 12) != 0 ||
+      offset > found.bytes || wanted > found.bytes - offset) [[unlikely]] {
+    return nullptr;
+  }
+  *target = &found;
+  *bytes = wanted;
+  return found.base + offset;
+}
+
+int transfer_long_way(mob_kind_t kind, const Side& origin, int rank, MPI_Aint displacement,
+                      const Side& there, Window* window, Completion completion) {
+  const Datatype* origin_type = nullptr;
+  const Datatype* target_type = nullptr;
+  if (const int error = check_side(*window, origin, &origin_type)) return error;
+  if (const int error = check_side(*window, there, &target_type)) return error;
+  const Place place = find_place(window, rank, displacement, there.count, *target_type);
+  if (place.error != MPI_SUCCESS || place.is_nobody) return place.error;
+  const Runs local(origin.address, origin.count, *origin_type);
+  const Runs remote(place.address, there.count, *target_type);
+  if (local.bytes() != remote.bytes()) return raise(*window, MPI_ERR_TYPE);
+  if (local.bytes() == 0) return MPI_SUCCESS;
+  mob_transfer_t transfer{};
+  transfer.kind = kind;
+  transfer.rank = place.target->owner;
+  describe_shape(&transfer, local, remote, &lists_of_thread());
+  return raise_if(start(transfer, completion), *window);
+}
+
+int put(const void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
+        int64_t target_count, MPI_Datatype target_type, Window* window, Completion completion) {
+  const Target* target = nullptr;
+  size_t bytes = 0;
+  char* const remote = short_way(window, rank, displacement, count, target_count, type, target_type,
+                                 &target, &bytes);
+  if (remote == nullptr) [[unlikely]] {
+    return transfer_long_way(MOB_PUT, {const_cast<void*>(origin), count, type}, rank, displacement,
+                             {nullptr, target_count, target_type}, window, completion);
+  }
+  if (bytes == 8) {
+    uint64_t value = 0;
+    std::memcpy(&value, origin, sizeof value);
+    return raise_if(mob_put8(target->owner, remote, value), *window);
+  }
+  if (bytes == 4) {
+    uint32_t value = 0;
+    std::memcpy(&value, origin, sizeof value);
+    return raise_if(mob_put4(target->owner, remote, value), *window);
+  }
+  return raise_if(completion == Completion::kNow || target->is_here
+                      ? mob_put(target->owner, remote, origin, bytes)
+                      : mob_put_nbi(target->owner, remote, origin, bytes),
+                  *window);
+}
+
+int get(void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
+        int64_t target_count, MPI_Datatype target_type, Window* window, Completion completion) {
+  const Target* target = nullptr;
+  size_t bytes = 0;
+  const char* const remote = short_way(window, rank, displacement, count, target_count, type,
+                                       target_type, &target, &bytes);
+  if (remote == nullptr) [[unlikely]] {
+    return transfer_long_way(MOB_GET, {origin, count, type}, rank, displacement,
+                             {nullptr, target_count, target_type}, window, completion);
+  }
+  if (!target->is_here && completion == Completion::kLater) {
+    return raise_if(mob_get_nbi(target->owner, remote, origin, bytes), *window);
+  }
+  if (bytes == 8) {
+    uint64_t value = 0;
+    const mob_status_t status = mob_get8(target->owner, remote, &value);
+    if (status == MOB_OK) std::memcpy(origin, &value, sizeof value);
+    return raise_if(status, *window);
+  }
+  return raise_if(mob_get(target->owner, remote, origin, bytes), *window);
+}
+
+int with_request(int result, const Window& window, MPI_Request* request) {
+  if (result != MPI_SUCCESS) return result;
+  const int made = make_done_request(request);
+  return made == MPI_SUCCESS ? MPI_SUCCESS : raise(window, made);
+}
+
+}  // namespace
+}  // namespace mobius::mpi
+
+using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
+
+MOBIUS_MPI_TWIN(Put)
+(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype, win);
+  }
+  return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+             target_datatype, window, Completion::kLater);
+}
+
+MOBIUS_MPI_TWIN(Get)
+(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                     target_count, target_datatype, win);
+  }
+  return get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+             target_datatype, window, Completion::kLater);
+}
+
+MOBIUS_MPI_TWIN(Rput)
+(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
+ MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, request);
+  }
+  return with_request(put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, window, Completion::kNow),
+                      *window, request);
+}
+
+MOBIUS_MPI_TWIN(Rget)
+(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
+ MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                      target_count, target_datatype, win, request);
+  }
+  return with_request(get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, window, Completion::kNow),
+                      *window, request);
+}
+
+#ifdef MOBIUS_MPI_HAS_LARGE_COUNTS
+MOBIUS_MPI_TWIN(Put_c)
+(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, win);
+  }
+  return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+             target_datatype, window, Completion::kLater);
+}
+
+MOBIUS_MPI_TWIN(Get_c)
+(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, win);
+  }
+  return get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+             target_datatype, window, Completion::kLater);
+}
+
+MOBIUS_MPI_TWIN(Rput_c)
+(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+ MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win, request);
+  }
+  return with_request(put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, window, Completion::kNow),
+                      *window, request);
+}
+
+MOBIUS_MPI_TWIN(Rget_c)
+(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+ MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+ MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return real::Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                        target_count, target_datatype, win, request);
+  }
+  return with_request(get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                          target_count, target_datatype, window, Completion::kNow),
+                      *window, request);
+}
+#endif

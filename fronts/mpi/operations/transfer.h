@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// One-sided operations as Möbius' transfers: checked arguments, and memory on both sides as runs of
+// bytes.
+
+#include <mobius/mobius.h>
+
+#include <cstdint>
+
+#include "binding/abi.h"
+#include "binding/errors.h"
+#include "operations/datatype.h"
+#include "windows/window.h"
+
+namespace mobius::mpi {
+
+// One side of an operation.
+struct Side {
+  void* address = nullptr;  // the origin's; the target's is found from the displacement
+  int64_t count = 0;
+  MPI_Datatype type{};
+};
+
+// When the program is told that its buffers are its own again.
+enum class Completion {
+  kLater,  // with the next synchronisation
+  kNow,    // when the call returns
+};
+
+// The first operation of a fence epoch makes it one.
+[[gnu::cold]] bool opens_epoch(Window* window);
+
+inline bool may_access(Window* window, const Target& target) {
+  if ((target.open.load(std::memory_order_relaxed) |
+       window->all_open.load(std::memory_order_relaxed)) != 0) [[likely]] {
+    return true;
+  }
+  return opens_epoch(window);
+}
+
+// Checked memory of a target; or the error, which was raised.
+struct Place {
+  int error = MPI_SUCCESS;
+  bool is_nobody = false;  // MPI_PROC_NULL: nothing is to be done
+  const Target* target = nullptr;
+  char* address = nullptr;
+};
+Place find_place(Window* window, int rank, MPI_Aint displacement, int64_t count,
+                 const Datatype& type);
+
+// Checks what an origin or a result brings; the class of the error, which was raised, if any.
+int check_side(const Window& window, const Side& side, const Datatype** type);
+
+// Bytes of memory in order, as runs that are alike or as a list.
+class Runs {
+ public:
+  Runs(void* base, int64_t count, const Datatype& type)
+      : base_(static_cast<char*>(base)), count_(count), type_(type) {}
+
+  size_t bytes() const { return static_cast<size_t>(count_) * type_.bytes; }
+  bool is_solid() const { return type_.solid_bytes != 0; }
+  char* base() const { return base_; }
+  void list(std::vector<mob_span_t>* spans) const;
+
+  // Runs of `bytes` in two dimensions: `counts` and `strides`, the inner one first.
+  struct Grid {
+    char* first;
+    size_t bytes;
+    size_t counts[2];
+    ptrdiff_t strides[2];
+  };
+  bool as_grid(Grid* grid) const;
+
+ private:
+  char* base_;
+  int64_t count_;
+  const Datatype& type_;
+};
+
+// Fills in where the bytes of a transfer are; the lists must live as long as it.
+struct Lists {
+  std::vector<mob_span_t> local;
+  std::vector<mob_span_t> remote;
+  size_t counts[2];
+  ptrdiff_t local_strides[2];
+  ptrdiff_t remote_strides[2];
+};
+void describe_shape(mob_transfer_t* transfer, const Runs& local, const Runs& remote, Lists* lists);
+Lists& lists_of_thread();
+
+mob_status_t start(const mob_transfer_t& transfer, Completion completion);
+
+}  // namespace mobius::mpi

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// MPI_Alloc_mem(): memory that is a target without more ado, once there is a job.
+
+#include "binding/bootstrap.h"
+#include "binding/real.h"
+#include "windows/info.h"
+#include "windows/program_memory.h"
+
+using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
+
+MOBIUS_MPI_TWIN(Alloc_mem)(MPI_Aint size, MPI_Info info, void* base) {
+  void* memory = nullptr;
+  if (!is_joined() || size <= 0 || base == nullptr ||
+      mob_local_alloc(static_cast<size_t>(size), asked_alignment(info), &memory) != MOB_OK) {
+    return real::Alloc_mem(size, info, base);
+  }
+  add_own_memory(memory, static_cast<size_t>(size), {mob_rank(), memory});
+  *static_cast<void**>(base) = memory;
+  return MPI_SUCCESS;
+}
+
+MOBIUS_MPI_TWIN(Free_mem)(void* base) {
+  if (base == nullptr || !remove_own_memory(base)) return real::Free_mem(base);
+  // After the end of the job the memory is gone already.
+  if (is_joined()) static_cast<void>(mob_local_free(base));
+  return MPI_SUCCESS;
+}

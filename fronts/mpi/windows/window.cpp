@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "windows/window.h"
+
+namespace mobius::mpi {
+
+constinit Windows windows;
+
+Window* Windows::make() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) return new Window;
+  Window* window = free_.back();
+  free_.pop_back();
+  return window;
+}
+
+void Windows::insert(Window* window, MPI_Win carrier) {
+  const std::lock_guard lock(mutex_);
+  const uintptr_t handle = number_of(carrier);
+  window->carrier = carrier;
+  std::atomic<Window*>& first = slots_[hash(handle)];
+  window->handle.store(handle, std::memory_order_relaxed);
+  window->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  first.store(window, std::memory_order_release);  // pairs with the acquire in find()
+  live_.push_back(window);
+}
+
+void Windows::remove(Window* window) {
+  const std::lock_guard lock(mutex_);
+  const uintptr_t handle = window->handle.load(std::memory_order_relaxed);
+  std::atomic<Window*>* link = &slots_[hash(handle)];
+  while (link->load(std::memory_order_relaxed) != window) {
+    link = &link->load(std::memory_order_relaxed)->next;
+  }
+  link->store(window->next.load(std::memory_order_relaxed), std::memory_order_release);
+  window->handle.store(0, std::memory_order_relaxed);
+  std::erase(live_, window);
+}
+
+void Windows::give_back(Window* window) {
+  const std::lock_guard lock(mutex_);
+  window->targets.reset();
+  window->started.clear();
+  window->exposures.clear();
+  window->info.clear();
+  window->all_open = 0;
+  window->access = Access::kNone;
+  window->is_exposed = false;
+  window->is_dynamic = false;
+  window->orders_accumulates = true;
+  window->locks = 0;
+  window->base = nullptr;
+  window->own_locks = nullptr;
+  window->team = MOB_TEAM_NONE;
+  window->epoch = nullptr;
+  window->locked = nullptr;
+  window->mutexes = nullptr;
+  window->memory = nullptr;
+  window->schedule = MOB_SCHEDULE_DEFAULT;
+  free_.push_back(window);
+}
+
+Window* Windows::any() {
+  const std::lock_guard lock(mutex_);
+  return live_.empty() ? nullptr : live_.back();
+}
+
+}  // namespace mobius::mpi

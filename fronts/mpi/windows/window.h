@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// A window that Möbius serves. Its handle is that of a real, empty window of the MPI, the carrier,
+// which keeps the group, the name, the attributes, the error handler and the info of it. A window
+// that Möbius does not serve is not known here, and its calls go to the MPI as they are.
+
+#include <mobius/mobius.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "binding/abi.h"
+#include "synchronisation/target_lock.h"
+#include "windows/attached.h"
+#include "windows/program_memory.h"
+
+namespace mobius::mpi {
+
+// The locks of one member, in memory of its own that the others of the host reach.
+struct alignas(64) MemberLocks {
+  TargetLock access;   // of MPI_Win_lock()
+  TargetLock updates;  // of accumulates that Möbius has no operation for
+};
+
+// What the calls of a window see of one member.
+struct Target {
+  char* base = nullptr;  // in the address space of its owner; null in a dynamic window
+  uint64_t bytes = 0;    // from there on; all there is in a dynamic window
+  uint64_t unit = 1;     // bytes per unit of displacement
+  mob_rank_t owner = 0;  // rank in the job of the process whose memory it is …
+  mob_rank_t rank = 0;   // … and of the member itself, who differs in shared windows
+  bool is_here = false;  // on this host
+  // This process may access it: it has started an epoch to it, or locked it. Windows on which it
+  // may access everybody have Window::all_open instead.
+  std::atomic<uint8_t> open = 0;
+  uint8_t lock = 0;              // how it is locked by this process (LockKind)
+  MemberLocks* locks = nullptr;  // null in windows on several hosts: Window::locked
+};
+
+enum LockKind : uint8_t { kUnlocked, kShared, kExclusive, kUnchecked };
+
+// What the process may do in a window, besides what it locked.
+enum class Access : uint8_t {
+  kNone,
+  kFence,      // between fences
+  kFenceUsed,  // … and it did something
+  kStarted,    // MPI_Win_start()
+  kLockedAll,  // MPI_Win_lock_all()
+};
+
+struct Window {
+  // First, what every operation looks at.
+  std::atomic<uintptr_t> handle = 0;  // number_of() the carrier; 0: not in use
+  std::atomic<Window*> next = nullptr;
+  std::atomic<uint8_t> all_open = 0;
+  bool is_dynamic = false;
+  bool orders_accumulates = true;
+  int size = 0;
+  int rank = 0;
+  std::unique_ptr<Target[]> targets;
+
+  MPI_Win carrier{};
+  Access access = Access::kNone;
+  bool is_exposed = false;  // between MPI_Win_post() and its end
+  int locks = 0;            // of single targets
+  bool is_lock_all_checked = true;
+  std::vector<int> started;  // targets of MPI_Win_start()
+
+  int flavor = 0;
+  void* base = nullptr;  // what the attributes say
+  MPI_Aint bytes = 0;
+  int unit = 1;
+  int model = 0;
+
+  MemberLocks* own_locks = nullptr;
+  mob_team_t team = MOB_TEAM_NONE;
+  mob_epoch_t epoch = nullptr;
+  mob_access_t locked = nullptr;  // these two only in windows on several hosts
+  mob_mutexes_t mutexes = nullptr;
+  mob_mem_t memory = nullptr;  // of allocated windows
+  std::vector<Exposure*> exposures;
+  std::vector<std::pair<std::string, std::string>> info;
+  mob_schedule_t schedule = MOB_SCHEDULE_DEFAULT;
+  Attached attached;  // to a dynamic window
+};
+
+// Finds windows by their handle: without a lock, as that is part of every operation.
+class Windows {
+ public:
+  Window* find(uintptr_t handle) const {
+    Window* window = slot(handle).load(std::memory_order_acquire);
+    while (window != nullptr && window->handle.load(std::memory_order_relaxed) != handle)
+        [[unlikely]] {
+      window = window->next.load(std::memory_order_acquire);
+    }
+    return window;
+  }
+
+  // One that is not in use, and found by nobody before insert(). Windows are never destroyed:
+  // a wrong program may be looking at one that was freed.
+  Window* make();
+  void insert(Window* window, MPI_Win carrier);
+  // From here on its handle is not found.
+  void remove(Window* window);
+  void give_back(Window* window);
+  // One that is live; null if there is none.
+  Window* any();
+
+ private:
+  static constexpr unsigned kBits = 10;
+  // Addresses differ above the lowest bits, numbers in the lowest ones.
+  static size_t hash(uintptr_t handle) {
+    return ((handle ^ handle >> 7 ^ handle >> 17) & ((size_t{1} << kBits) - 1));
+  }
+  const std::atomic<Window*>& slot(uintptr_t handle) const { return slots_[hash(handle)]; }
+
+  std::atomic<Window*> slots_[size_t{1} << kBits]{};
+  std::mutex mutex_;  // guards changes of the chains, and what follows
+  std::vector<Window*> free_;
+  std::vector<Window*> live_;
+};
+
+extern constinit Windows windows;
+
+// The window of a handle; null: the MPI's own.
+inline Window* find_window(MPI_Win win) { return windows.find(number_of(win)); }
+
+}  // namespace mobius::mpi

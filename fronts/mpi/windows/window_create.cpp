@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "windows/window_create.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "binding/bootstrap.h"
+#include "binding/errors.h"
+#include "binding/real.h"
+#include "windows/info.h"
+#include "windows/program_memory.h"
+
+namespace mobius::mpi {
+namespace {
+
+int exchange_over(const void* mine, size_t bytes, void* all, void* comm) {
+  const int count = static_cast<int>(bytes);
+  return real::Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE,
+                         *static_cast<MPI_Comm*>(comm));
+}
+
+}  // namespace
+
+Making::~Making() {
+  if (window_ == nullptr) {
+    static_cast<void>(mob_local_free(locks_));
+    return;
+  }
+  release_parts(window_);
+  windows.give_back(window_);
+}
+
+bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
+  // The MPI says that there are no windows of those.
+  if (is_intercommunicator(comm_)) return false;
+  const bool has_job = join_job(comm_);
+  std::vector<mob_rank_t> ranks;
+  if (has_job) ranks = job_ranks(comm_);
+  int size = 0;
+  static_cast<void>(real::Comm_size(comm_, &size));
+  offer.rank = has_job ? mob_rank() : -1;
+  void* locks = nullptr;
+  if (has_job && mob_local_alloc(sizeof(MemberLocks), alignof(MemberLocks), &locks) == MOB_OK) {
+    locks_ = new (locks) MemberLocks{};
+  }
+  offer.locks = locks_;
+  offer.can_serve = can_serve && !ranks.empty() && locks_ != nullptr ? 1 : 0;
+  offers_.resize(static_cast<size_t>(size));
+  auto comm = comm_;
+  if (exchange_over(&offer, sizeof offer, offers_.data(), &comm) != MPI_SUCCESS) return false;
+  if (!std::ranges::all_of(offers_, [](const Offer& each) { return each.can_serve != 0; })) {
+    count_left(!has_job        ? why_not_joined()
+               : ranks.empty() ? "with processes that were not there at MPI_Init()"
+               : !can_serve    ? why_not
+                               : "another process cannot serve it");
+    return false;
+  }
+  window_ = windows.make();
+  Window& window = *window_;
+  window.own_locks = std::exchange(locks_, nullptr);
+  window.flavor = flavor_;
+  window.size = size;
+  static_cast<void>(real::Comm_rank(comm_, &window.rank));
+  window.targets = std::make_unique<Target[]>(static_cast<size_t>(size));
+  for (size_t i = 0; i < offers_.size(); ++i) {
+    Target& target = window.targets[i];
+    target.rank = ranks[i];
+    target.owner = offers_[i].owner >= 0 ? offers_[i].owner : ranks[i];
+    target.base = static_cast<char*>(offers_[i].base);
+    target.bytes = offers_[i].bytes;
+    target.unit = static_cast<uint64_t>(offers_[i].unit);
+    target.is_here = mob_is_host_mate(ranks[i]) == 1;
+  }
+  window.bytes = static_cast<MPI_Aint>(offer.bytes);
+  window.unit = static_cast<int>(offer.unit);
+  window.base = offer.base;
+  if (make_parts()) return true;
+  count_left("Möbius could not make what belongs to it");
+  return false;
+}
+
+bool Making::make_parts() {
+  Window& window = *window_;
+  std::vector<mob_rank_t> ranks(offers_.size());
+  std::ranges::transform(offers_, ranks.begin(), &Offer::rank);
+  auto comm = comm_;
+  // Each of these fails at all members or at none.
+  if (mob_team_gather(ranks.data(), window.size, exchange_over, &comm, &window.team) != MOB_OK ||
+      mob_epoch_create(window.team, &window.epoch) != MOB_OK) {
+    return false;
+  }
+  const bool all_here = std::all_of(window.targets.get(), window.targets.get() + window.size,
+                                    [](const Target& target) { return target.is_here; });
+  // Locks of processes on other hosts travel with what is done under them.
+  if (!all_here) {
+    return mob_access_create(window.team, &window.locked) == MOB_OK &&
+           mob_mutexes_create(window.team, 1, &window.mutexes) == MOB_OK;
+  }
+  are_locks_found_ = find_locks();
+  return true;
+}
+
+bool Making::find_locks() {
+  for (size_t i = 0; i < offers_.size(); ++i) {
+    void* here = nullptr;
+    if (mob_ptr(offers_[i].rank, offers_[i].locks, &here) != MOB_OK) return false;
+    window_->targets[i].locks = static_cast<MemberLocks*>(here);
+  }
+  return true;
+}
+
+bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
+  const int32_t mine = is_ready && are_locks_found_ ? 1 : 0;
+  int32_t all = 0;
+  if (mob_allreduce(window_->team, MOB_MIN, MOB_INT32, &mine, &all, 1) != MOB_OK || all == 0) {
+    count_left("Möbius could not make its memory");
+    return false;
+  }
+  MPI_Win carrier = MPI_WIN_NULL;
+  if (window_->size == 1) {
+    // Open MPI 4.1 refuses MPI_Win_create() on a communicator of one process.
+    void* nothing = nullptr;
+    *result = real::Win_allocate(0, 1, info_, comm_, static_cast<void*>(&nothing), &carrier);
+  } else {
+    *result = real::Win_create(nullptr, 0, 1, info_, comm_, &carrier);
+  }
+  if (*result != MPI_SUCCESS) return true;
+  read_info(info_, window_);
+  windows.insert(std::exchange(window_, nullptr), carrier);
+  *win = carrier;
+  count_served();
+  return true;
+}
+
+void release_parts(Window* window) {
+  if (window->memory != nullptr) {
+    if (void* mine = mob_mem_local(window->memory)) remove_own_memory(mine);
+    static_cast<void>(mob_mem_free(window->memory));
+  }
+  withdraw_memory(&window->exposures);
+  window->attached.detach_all();
+  if (window->mutexes != nullptr) static_cast<void>(mob_mutexes_free(window->mutexes));
+  if (window->locked != nullptr) static_cast<void>(mob_access_free(window->locked));
+  if (window->epoch != nullptr) static_cast<void>(mob_epoch_free(window->epoch));
+  // After this barrier nobody looks at the locks of others any more.
+  if (window->team != MOB_TEAM_NONE) static_cast<void>(mob_team_free(window->team));
+  static_cast<void>(mob_local_free(window->own_locks));
+}
+
+}  // namespace mobius::mpi

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Making windows, whatever their kind: who decides whether Möbius serves one, and what all have.
+
+#include "binding/abi.h"
+#include "windows/window.h"
+
+namespace mobius::mpi {
+
+// What a member brings to a window.
+struct Offer {
+  void* base = nullptr;
+  uint64_t bytes = 0;
+  int64_t unit = 1;
+  mob_rank_t owner = -1;  // whose memory it is; -1: that of the member
+  mob_rank_t rank = -1;   // of the member in the job
+  int32_t can_serve = 0;
+  MemberLocks* locks = nullptr;
+};
+
+// Makes a window: begin() decides together with the others, the parts of it that Möbius keeps are
+// made by kind, and finish() makes the handle. One per call.
+class Making {
+ public:
+  Making(MPI_Comm comm, MPI_Info info, int flavor) : comm_(comm), info_(info), flavor_(flavor) {}
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+  ~Making();
+
+  // False where the MPI's own window is to be made, by all members alike.
+  bool begin(Offer offer, bool can_serve, const char* why_not);
+
+  Window& window() { return *window_; }
+  const std::vector<Offer>& offers() const { return offers_; }
+
+  // Gives the window to the program, if all members come here with true; false as begin().
+  bool finish(bool is_ready, MPI_Win* win, int* result);
+
+ private:
+  bool make_parts();
+  bool find_locks();
+
+  MPI_Comm comm_;
+  MPI_Info info_;
+  int flavor_;
+  Window* window_ = nullptr;
+  std::vector<Offer> offers_;
+  MemberLocks* locks_ = nullptr;  // until the window has them
+  bool are_locks_found_ = true;
+};
+
+// Frees what Möbius keeps of a window. Collective over it.
+void release_parts(Window* window);
+
+}  // namespace mobius::mpi

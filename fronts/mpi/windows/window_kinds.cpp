@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// MPI_Win_create() and its kin: each brings its memory to what window_create.h makes.
+
+#include <algorithm>
+#include <limits>
+
+#include "binding/bootstrap.h"
+#include "binding/errors.h"
+#include "binding/real.h"
+#include "windows/info.h"
+#include "windows/program_memory.h"
+#include "windows/window_create.h"
+
+namespace mobius::mpi {
+namespace {
+
+// The MPI says what is wrong with arguments.
+bool is_sound(MPI_Comm comm, MPI_Aint bytes, MPI_Aint unit) {
+  return comm != MPI_COMM_NULL && bytes >= 0 && unit > 0 && unit <= std::numeric_limits<int>::max();
+}
+
+bool create_served(void* base, MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
+                   MPI_Win* win, int* result) {
+  const Progressing progressing;
+  Making making(comm, info, MPI_WIN_FLAVOR_CREATE);
+  std::vector<Exposure*> exposures;
+  Placed placed{};
+  const bool is_exposed =
+      join_job(comm) && expose_memory(base, static_cast<size_t>(bytes), &exposures, &placed);
+  const Offer offer{placed.address, static_cast<uint64_t>(bytes), unit, placed.owner};
+  if (!making.begin(offer, is_exposed, "memory that Möbius cannot make a target")) {
+    withdraw_memory(&exposures);
+    return false;
+  }
+  making.window().base = base;
+  making.window().exposures = std::move(exposures);
+  return making.finish(true, win, result);
+}
+
+// The part of each member, in memory of its own.
+bool place_apart(const Making& making, mob_mem_t memory) {
+  Window& window = const_cast<Making&>(making).window();
+  for (int i = 0; i < window.size; ++i) {
+    Target& target = window.targets[i];
+    void* base = nullptr;
+    if (mob_mem_address(memory, target.rank, 0, &base) != MOB_OK) return false;
+    target.base = static_cast<char*>(base);
+  }
+  return true;
+}
+
+// One after the other in memory of the first member.
+bool place_together(const Making& making, mob_mem_t memory) {
+  Window& window = const_cast<Making&>(making).window();
+  size_t at = 0;
+  for (int i = 0; i < window.size; ++i) {
+    Target& target = window.targets[i];
+    void* base = nullptr;
+    target.owner = window.targets[0].rank;
+    if (mob_mem_address(memory, target.owner, at, &base) != MOB_OK) return false;
+    target.base = static_cast<char*>(base);
+    at += target.bytes;
+  }
+  return true;
+}
+
+bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm, bool is_shared,
+                     void* base, MPI_Win* win, int* result) {
+  const Progressing progressing;
+  Making making(comm, info, is_shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE);
+  if (!making.begin({nullptr, static_cast<uint64_t>(bytes), unit, -1}, true, "")) return false;
+  Window& window = making.window();
+  const bool all_here = std::all_of(window.targets.get(), window.targets.get() + window.size,
+                                    [](const Target& target) { return target.is_here; });
+  // The MPI's own call says what is wrong.
+  if (is_shared && !all_here) {
+    count_left("its processes do not share memory");
+    return false;
+  }
+  const bool together = is_shared && !asks_for_parts_apart(info);
+  size_t own_bytes = static_cast<size_t>(bytes);
+  if (together) {
+    own_bytes = 0;
+    if (window.rank == 0) {
+      for (const Offer& each : making.offers()) own_bytes += each.bytes;
+    }
+  }
+  if (mob_team_alloc(window.team, own_bytes, asked_alignment(info), &window.memory) != MOB_OK) {
+    return false;
+  }
+  const bool is_placed =
+      together ? place_together(making, window.memory) : place_apart(making, window.memory);
+  const Target& mine = window.targets[window.rank];
+  void* here = mine.base;
+  const bool is_reached =
+      is_placed && (mine.bytes == 0 || mob_ptr(mine.owner, mine.base, &here) == MOB_OK);
+  window.base = here;
+  if (!making.finish(is_reached, win, result)) return false;
+  if (mine.bytes != 0) add_own_memory(here, mine.bytes, {mine.owner, mine.base});
+  // A pointer to what is a pointer, of whatever type.
+  *static_cast<void**>(base) = here;
+  return true;
+}
+
+bool create_dynamic_served(MPI_Info info, MPI_Comm comm, MPI_Win* win, int* result) {
+  const Progressing progressing;
+  Making making(comm, info, MPI_WIN_FLAVOR_DYNAMIC);
+  if (!making.begin({nullptr, 0, 1, -1}, true, "")) return false;
+  Window& window = making.window();
+  window.is_dynamic = true;
+  for (int i = 0; i < window.size; ++i) {
+    window.targets[i].bytes = std::numeric_limits<int64_t>::max();
+  }
+  return making.finish(true, win, result);
+}
+
+// Where a member's part is in this process; the first part that is not empty for MPI_PROC_NULL.
+int query(const Window& window, int rank, MPI_Aint* bytes, MPI_Aint* unit, void* base) {
+  auto* address = static_cast<void**>(base);
+  if (rank == MPI_PROC_NULL) {
+    const Target* first = std::find_if(window.targets.get(), window.targets.get() + window.size,
+                                       [](const Target& target) { return target.bytes != 0; });
+    rank = static_cast<int>(first - window.targets.get());
+    if (rank == window.size) {
+      *bytes = 0;
+      *unit = 1;
+      *address = nullptr;
+      return MPI_SUCCESS;
+    }
+  }
+  if (rank < 0 || rank >= window.size) return raise(window, MPI_ERR_RANK);
+  if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC) return raise(window, MPI_ERR_RMA_FLAVOR);
+  const Target& target = window.targets[rank];
+  void* here = target.base;
+  const bool is_mine = rank == window.rank;
+  if (is_mine) here = window.base;
+  if (!is_mine && target.bytes != 0 && mob_ptr(target.owner, target.base, &here) != MOB_OK) {
+    // Memory of another process that is not mapped here: as large as what can be reached of it.
+    if (window.flavor == MPI_WIN_FLAVOR_SHARED) return raise(window, MPI_ERR_RMA_SHARED);
+    *bytes = 0;
+    *unit = static_cast<MPI_Aint>(target.unit);
+    *address = nullptr;
+    return MPI_SUCCESS;
+  }
+  *bytes = static_cast<MPI_Aint>(target.bytes);
+  *unit = static_cast<MPI_Aint>(target.unit);
+  *address = target.bytes != 0 ? here : nullptr;
+  return MPI_SUCCESS;
+}
+
+// After a fence that nothing followed a window may be freed.
+bool is_in_epoch(const Window& window) {
+  return (window.access != Access::kNone && window.access != Access::kFence) || window.is_exposed ||
+         window.locks != 0;
+}
+
+}  // namespace
+}  // namespace mobius::mpi
+
+using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
+
+MOBIUS_MPI_TWIN(Win_create)
+(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, size, disp_unit) &&
+      create_served(base, size, disp_unit, info, comm, win, &result)) {
+    return result;
+  }
+  return real::Win_create(base, size, disp_unit, info, comm, win);
+}
+
+MOBIUS_MPI_TWIN(Win_allocate)
+(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, size, disp_unit) &&
+      allocate_served(size, disp_unit, info, comm, false, base, win, &result)) {
+    return result;
+  }
+  return real::Win_allocate(size, disp_unit, info, comm, base, win);
+}
+
+MOBIUS_MPI_TWIN(Win_allocate_shared)
+(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, size, disp_unit) &&
+      allocate_served(size, disp_unit, info, comm, true, base, win, &result)) {
+    return result;
+  }
+  return real::Win_allocate_shared(size, disp_unit, info, comm, base, win);
+}
+
+MOBIUS_MPI_TWIN(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (comm != MPI_COMM_NULL && create_dynamic_served(info, comm, win, &result)) return result;
+  return real::Win_create_dynamic(info, comm, win);
+}
+
+MOBIUS_MPI_TWIN(Win_shared_query)
+(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* base) {
+  const Window* window = find_window(win);
+  if (window == nullptr) return real::Win_shared_query(win, rank, size, disp_unit, base);
+  MPI_Aint unit = 1;
+  const int result = query(*window, rank, size, &unit, base);
+  if (result == MPI_SUCCESS) *disp_unit = static_cast<int>(unit);
+  return result;
+}
+
+MOBIUS_MPI_TWIN(Win_attach)(MPI_Win win, void* base, MPI_Aint size) {
+  Window* window = find_window(win);
+  if (window == nullptr) return real::Win_attach(win, base, size);
+  if (!window->is_dynamic) return raise(*window, MPI_ERR_RMA_FLAVOR);
+  if (size < 0) return raise(*window, MPI_ERR_SIZE);
+  if (!window->attached.attach(base, static_cast<size_t>(size))) {
+    return raise(*window, MPI_ERR_RMA_ATTACH);
+  }
+  return MPI_SUCCESS;
+}
+
+MOBIUS_MPI_TWIN(Win_detach)(MPI_Win win, const void* base) {
+  Window* window = find_window(win);
+  if (window == nullptr) return real::Win_detach(win, base);
+  if (!window->is_dynamic) return raise(*window, MPI_ERR_RMA_FLAVOR);
+  return window->attached.detach(base) ? MPI_SUCCESS : raise(*window, MPI_ERR_RMA_ATTACH);
+}
+
+MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
+  Window* window = win != nullptr ? find_window(*win) : nullptr;
+  if (window == nullptr) return real::Win_free(win);
+  if (is_in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
+  const Progressing progressing;
+  static_cast<void>(mob_flush_all());
+  static_cast<void>(mob_epoch_fence(window->epoch));
+  // Its callbacks may still look at the window.
+  const int result = real::Win_free(win);
+  if (result != MPI_SUCCESS) return result;
+  windows.remove(window);
+  release_parts(window);
+  windows.give_back(window);
+  return MPI_SUCCESS;
+}
+
+#ifdef MOBIUS_MPI_HAS_LARGE_COUNTS
+MOBIUS_MPI_TWIN(Win_create_c)
+(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, size, disp_unit) &&
+      create_served(base, size, disp_unit, info, comm, win, &result)) {
+    return result;
+  }
+  return real::Win_create_c(base, size, disp_unit, info, comm, win);
+}
+
+MOBIUS_MPI_TWIN(Win_allocate_c)
+(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, size, disp_unit) &&
+      allocate_served(size, disp_unit, info, comm, false, base, win, &result)) {
+    return result;
+  }
+  return real::Win_allocate_c(size, disp_unit, info, comm, base, win);
+}
+
+MOBIUS_MPI_TWIN(Win_allocate_shared_c)
+(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, size, disp_unit) &&
+      allocate_served(size, disp_unit, info, comm, true, base, win, &result)) {
+    return result;
+  }
+  return real::Win_allocate_shared_c(size, disp_unit, info, comm, base, win);
+}
+
+MOBIUS_MPI_TWIN(Win_shared_query_c)
+(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* base) {
+  const Window* window = find_window(win);
+  if (window == nullptr) return real::Win_shared_query_c(win, rank, size, disp_unit, base);
+  return query(*window, rank, size, disp_unit, base);
+}
+#endif
