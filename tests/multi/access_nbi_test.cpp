@@ -237,6 +237,8 @@ TEST(AccessNbi, ManyOperationsOfAllKinds) {
     const size_t bytes = kLong / 3000 * count;
     ASSERT_EQ(mob_put_nbi(target, memory.at(target, kWords * 64), data.data(), bytes), MOB_OK);
     ASSERT_EQ(mob_put(target, memory.at(target, kWords * 64 + kLong), data.data(), bytes), MOB_OK);
+    // A long get may overtake a long put: no order holds between them without a flush.
+    ASSERT_EQ(mob_flush(target), MOB_OK);
     mob_handle_t handle = MOB_HANDLE_DONE;
     ASSERT_EQ(mob_get_nb(target, memory.at(target, kWords * 64), long_got.data(), bytes, &handle),
               MOB_OK);
