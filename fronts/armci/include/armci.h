@@ -16,8 +16,9 @@
  *   accumulate) or has the data (get). For a call with `Nb` that holds when ARMCI_Wait() or a
  *   related call returns. Either is complete at the target, visible to all processes, after
  *   ARMCI_Fence() of it.
- * - **Order.** The calling process sees its own operations on one target take effect in the order
- *   of the calls. ARMCI_Fence() and the calls with a flag order them for other processes.
+ * - **Order.** The calling process sees its own blocking operations on one target take effect in
+ *   the order of the calls. A call with `Nb` has its place in that order once it was waited for.
+ *   ARMCI_Fence() and the calls with a flag order operations for other processes.
  * - **Atomicity.** An accumulate is atomic per element against other accumulates of the type,
  *   ARMCI_Rmw() against other ARMCI_Rmw(), from any process and thread.
  * - **Errors.** Invalid arguments end the job through ARMCI_Error(), with one line that names
