@@ -38,6 +38,7 @@ def test_ctest_results() -> None:
     assert details["gskip"] == "needs 4 cores"
     assert "Unable to find executable" in details["missing"]
     assert "signal" in details["crash"]
+    assert {case.name: case.seconds for case in cases}["hang"] == 1.00147
 
 
 def test_pytest_results(tmp_path: Path) -> None:
@@ -63,6 +64,7 @@ def test_pytest_results(tmp_path: Path) -> None:
     assert found["test_error"].verdict is Verdict.FAILED
     assert found["test_skipped"].verdict is Verdict.SKIPPED
     assert found["test_skipped"].detail == "no such thing here"
+    assert found["test_good"].seconds > 0
 
 
 @pytest.mark.parametrize("content", [None, "", "<testsuite><testcase name='a'"])
@@ -144,3 +146,14 @@ def test_last_line_and_exit_code(
     printed = capsys.readouterr().out
     assert printed.splitlines()[-1] == line
     assert ("the detail" in printed) == any(o.count(Verdict.PASSED) == 0 for o in outcomes)
+
+
+def test_the_slowest_tests_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    suites = [Suite(name, ["true"], Path("some.log")) for name in ("one", "two")]
+    cases = [[Case(f"case{i}", Verdict.PASSED, "", s * i) for i in range(9)] for s in (1.0, 10.0)]
+    outcomes = [Outcome(suite, its, 0.1) for suite, its in zip(suites, cases, strict=True)]
+    assert run_tests._summarise(outcomes) == 0
+    listed = capsys.readouterr().out.partition("The slowest tests:\n")[2].splitlines()
+    assert listed[0] == "    80.0 s  two: case8"
+    assert [line.split()[-1] for line in listed[:8]] == [f"case{i}" for i in range(8, 0, -1)]
+    assert listed[8:11] == ["     8.0 s  one: case8", "     7.0 s  one: case7", ""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import enum
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -24,6 +24,7 @@ class Case:
     name: str
     verdict: Verdict
     detail: str = ""
+    seconds: float = 0.0
 
 
 class UnreadableResultsError(Exception):
@@ -40,6 +41,10 @@ def read_junit(path: Path) -> list[Case]:
 
 
 def _case(element: ElementTree.Element) -> Case:
+    return replace(_without_time(element), seconds=float(element.get("time", "0")))
+
+
+def _without_time(element: ElementTree.Element) -> Case:
     name = element.get("name", "?")
     module = element.get("classname", "")
     if module and module != name:

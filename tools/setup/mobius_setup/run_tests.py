@@ -31,6 +31,7 @@ ON_VIRTUAL_HOSTS = frozenset({"faults", "launch"})
 # A hung test's end; ctest uses it where tests/CMakeLists.txt says nothing.
 CASE_LIMIT_S = 300
 SHOWN_LINES = 60
+SHOWN_SLOWEST = 10
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,19 @@ def _in_words(outcome: Outcome) -> str:
     return f"{text} ({outcome.seconds:.1f} s)"
 
 
+def _show_slowest(outcomes: list[Outcome]) -> None:
+    """Whoever adds a test sees what it costs; CONTRIBUTING.md says what a test may cost."""
+    timed = [(case.seconds, o.suite.name, case.name) for o in outcomes for case in o.cases]
+    slowest = sorted((each for each in timed if each[0] > 0), reverse=True)[:SHOWN_SLOWEST]
+    if slowest:
+        print("\nThe slowest tests:")
+    for seconds, suite, name in slowest:
+        print(f"  {seconds:6.1f} s  {suite}: {name}")
+
+
 def _summarise(outcomes: list[Outcome]) -> int:
     cases = [(outcome.suite, case) for outcome in outcomes for case in outcome.cases]
+    _show_slowest(outcomes)
     skipped = [(suite, case) for suite, case in cases if case.verdict is Verdict.SKIPPED]
     failed = [(suite, case) for suite, case in cases if case.verdict is Verdict.FAILED]
     if skipped:
