@@ -8,7 +8,7 @@
 #include "api/check.h"
 #include "api/version.h"
 #include "base/log.h"
-#include "os/standard_descriptors.h"
+#include "os/file/standard_descriptors.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;

@@ -9,7 +9,7 @@
 
 #include "api/check.h"
 #include "job/control.h"
-#include "os/held_descriptor.h"
+#include "os/file/held_descriptor.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using base::fail;

@@ -5,7 +5,7 @@
 
 #include "api/check.h"
 #include "engine/progress/word_wait.h"
-#include "os/waiter.h"
+#include "os/sync/waiter.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;

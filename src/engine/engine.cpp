@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/scheduler/append_run.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {

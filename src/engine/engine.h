@@ -55,9 +55,9 @@
 #include "engine/wait_loop.h"
 #include "job/job.h"
 #include "job/liveness.h"
-#include "os/hybrid_lock.h"
-#include "os/ticks.h"
-#include "os/waiter.h"
+#include "os/cpu/ticks.h"
+#include "os/sync/hybrid_lock.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::engine {
 

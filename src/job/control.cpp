@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "base/status.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::job {
 

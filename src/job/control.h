@@ -18,8 +18,8 @@
 #include <cstdint>
 
 #include "job/layout.h"
-#include "os/crowding.h"
-#include "os/topology.h"
+#include "os/cpu/topology.h"
+#include "os/sync/crowding.h"
 
 namespace mobius::job {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/status.h"
-#include "os/process.h"
+#include "os/process/process.h"
 
 namespace mobius::job {
 namespace {

@@ -15,9 +15,9 @@
 
 #include "job/control.h"
 #include "job/liveness.h"
-#include "os/crowding.h"
-#include "os/held_descriptor.h"
-#include "os/waiter.h"
+#include "os/file/held_descriptor.h"
+#include "os/sync/crowding.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::job {
 

@@ -18,7 +18,7 @@
 #include "job/bootstrap/local_protocol.h"
 #include "job/bootstrap/pmix/pmix.h"
 #include "job/bootstrap/shm_directory.h"
-#include "os/topology.h"
+#include "os/cpu/topology.h"
 
 namespace mobius::job {
 namespace {

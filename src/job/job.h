@@ -19,8 +19,8 @@
 #include "job/bootstrap/mpi_launcher.h"
 #include "job/host_group.h"
 #include "job/layout.h"
-#include "os/unix_socket.h"
-#include "os/waiter.h"
+#include "os/file/unix_socket.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::job {
 

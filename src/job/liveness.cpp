@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 namespace mobius::job {
 namespace {

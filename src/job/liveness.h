@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "job/control.h"
-#include "os/process.h"
+#include "os/process/process.h"
 
 namespace mobius::job {
 

@@ -297,8 +297,8 @@ TEST(Schedule, PiecesOfAnyLengthMakeUpOneBuffer) {
 }
 
 // One thread puts and gets neighbours, mostly alone, and has the queue to itself
-// (os/biased_lock.h). Another thread comes along now and then and sends everything recorded, in the
-// middle of it.
+// (os/sync/biased_lock.h). Another thread comes along now and then and sends everything recorded,
+// in the middle of it.
 TEST(Schedule, NeighboursOfOneThreadStayWholeWhereOthersComeAlong) {
   constexpr size_t kBytes = 24'000;
   constexpr size_t kWords = 64;

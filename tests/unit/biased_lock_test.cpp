@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/biased_lock.h"
+#include "os/sync/biased_lock.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "os/asymmetric_fence.h"
+#include "os/sync/asymmetric_fence.h"
 
 namespace mobius::os {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "job/host_group.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::job {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/crowding.h"
+#include "os/sync/crowding.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
-#include "os/futex.h"
-#include "os/scheduling.h"
+#include "os/cpu/scheduling.h"
+#include "os/sync/futex.h"
 
 namespace mobius::os {
 namespace {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "os/pages.h"
+#include "os/memory/pages.h"
 
 namespace mobius::engine {
 namespace {

@@ -16,7 +16,7 @@
 #include "engine/common/peers.h"
 #include "engine/progress/waiter.h"
 #include "engine/segment/segment.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/held_descriptor.h"
+#include "os/file/held_descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/status.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::os {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/hybrid_lock.h"
+#include "os/sync/hybrid_lock.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 
 #include "job/control.h"
 #include "job/host_group.h"
-#include "os/futex.h"
-#include "os/process.h"
+#include "os/process/process.h"
+#include "os/sync/futex.h"
 #include "shared_processes.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 // Memory limits of control groups as a host, a container and a container with its own control group
 // namespace show them, from files made for the test.
 
-#include "os/memory_limits.h"
+#include "os/memory/memory_limits.h"
 
 #include <gtest/gtest.h>
 #include <sys/sysinfo.h>

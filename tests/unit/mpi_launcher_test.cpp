@@ -13,8 +13,8 @@
 #include "job/bootstrap/join_by_address.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/control.h"
-#include "os/process.h"
-#include "os/unix_socket.h"
+#include "os/file/unix_socket.h"
+#include "os/process/process.h"
 #include "shared_processes.h"
 
 namespace mobius::job {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "ofi_pair.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "shared_processes.h"
 
 namespace mobius::transport::ofi {

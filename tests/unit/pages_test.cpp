@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/pages.h"
+#include "os/memory/pages.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include <iterator>
 
-#include "os/fork_copies.h"
+#include "os/memory/fork_copies.h"
 
 namespace mobius::os {
 namespace {

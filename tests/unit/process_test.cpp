@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/process.h"
+#include "os/process/process.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

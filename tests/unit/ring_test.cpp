@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/ring.h"
+#include "os/sync/ring.h"
 
 #include <gtest/gtest.h>
 

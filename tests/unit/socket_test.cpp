@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "job/bootstrap/local_protocol.h"
-#include "os/unix_socket.h"
+#include "os/file/unix_socket.h"
 
 namespace mobius::os {
 namespace {

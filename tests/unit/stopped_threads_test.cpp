@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/stopped_threads.h"
+#include "os/process/stopped_threads.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

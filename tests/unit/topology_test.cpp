@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/topology.h"
+#include "os/cpu/topology.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/waiter.h"
+#include "os/sync/waiter.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "shared_processes.h"
 
 namespace mobius::os {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "os/address_window.h"
-#include "os/memfd.h"
+#include "os/memory/address_window.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::os {
 namespace {

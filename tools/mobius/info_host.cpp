@@ -13,8 +13,8 @@
 #include "info.h"
 #include "job/launch/limits.h"
 #include "job/launch/processors.h"
-#include "os/memfd.h"
-#include "os/memory_limits.h"
+#include "os/memory/memfd.h"
+#include "os/memory/memory_limits.h"
 
 namespace mobius::command {
 namespace {

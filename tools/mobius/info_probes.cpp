@@ -26,8 +26,8 @@
 #include "info.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/launch/hosts.h"
-#include "os/address_window.h"
-#include "os/memfd.h"
+#include "os/memory/address_window.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::command {
 namespace {

@@ -23,7 +23,7 @@
 #include "engine/team/rounds.h"
 #include "info.h"
 #include "job/job.h"
-#include "os/topology.h"
+#include "os/cpu/topology.h"
 #include "schedule/plan.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/accumulate.h"

@@ -3,7 +3,7 @@
 #define MOBIUS_DETAIL_BIAS_INLINE_H
 
 /* The inlined part of a lock that one thread acquires by plain loads and stores
- * (src/os/biased_lock.h). Not an interface: programs call nothing here. */
+ * (src/os/sync/biased_lock.h). Not an interface: programs call nothing here. */
 
 #include <mobius/platform.h>
 

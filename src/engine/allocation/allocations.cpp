@@ -15,7 +15,7 @@
 #include "engine/segment/region.h"
 #include "engine/segment/segment.h"
 #include "engine/team/teams.h"
-#include "os/memory_limits.h"
+#include "os/memory/memory_limits.h"
 
 namespace mobius::engine {
 namespace {

@@ -12,7 +12,7 @@
 #include "engine/message/receive_inline.h"
 #include "engine/progress/counters.h"
 #include "engine/progress/progress.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {

@@ -14,7 +14,7 @@
 #include "engine/message/message_services.h"
 #include "engine/segment/message_wire.h"
 #include "engine/segment/segment_layout.h"
-#include "os/ring.h"
+#include "os/sync/ring.h"
 
 namespace mobius::engine {
 

@@ -14,8 +14,8 @@
 
 #include "engine/message/message_services.h"
 #include "engine/segment/message_wire.h"
-#include "os/hybrid_lock.h"
-#include "os/ring.h"
+#include "os/sync/hybrid_lock.h"
+#include "os/sync/ring.h"
 
 namespace mobius::engine {
 

@@ -17,7 +17,7 @@
 #include "engine/message/message_receiver.h"
 #include "engine/progress/waiter.h"
 #include "engine/segment/message_wire.h"
-#include "os/ring.h"
+#include "os/sync/ring.h"
 
 namespace mobius::engine {
 

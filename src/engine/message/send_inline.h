@@ -17,8 +17,8 @@
 #include "engine/message/message_sender.h"
 #include "engine/progress/progress.h"
 #include "engine/segment/message_wire.h"
-#include "os/hybrid_lock.h"
-#include "os/ring.h"
+#include "os/sync/hybrid_lock.h"
+#include "os/sync/ring.h"
 #include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "engine/network/network.h"
 #include "engine/progress/progress.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 namespace mobius::engine {
 

@@ -16,10 +16,10 @@
 #include "base/status.h"
 #include "engine/network/duty.h"
 #include "engine/progress/adaptive_spin.h"
-#include "os/asymmetric_fence.h"
-#include "os/futex.h"
-#include "os/scheduling.h"
-#include "os/signals.h"
+#include "os/cpu/scheduling.h"
+#include "os/process/signals.h"
+#include "os/sync/asymmetric_fence.h"
+#include "os/sync/futex.h"
 
 namespace mobius::engine {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/settings.h"
 #include "base/status.h"
 #include "engine/network/network.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 namespace mobius::engine {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engine/segment/message_wire.h"
-#include "os/ring.h"
+#include "os/sync/ring.h"
 
 namespace mobius::engine {
 

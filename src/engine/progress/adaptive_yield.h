@@ -13,7 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 namespace mobius::engine {
 

@@ -10,7 +10,7 @@
 #include "engine/progress/counters.h"
 #include "engine/progress/peer_watch.h"
 #include "engine/progress/waiter.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 namespace mobius::engine {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "engine/common/peers.h"
-#include "os/waiter.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::engine {
 

@@ -5,9 +5,9 @@
 #include <system_error>
 
 #include "base/status.h"
-#include "os/futex.h"
-#include "os/scheduling.h"
-#include "os/signals.h"
+#include "os/cpu/scheduling.h"
+#include "os/process/signals.h"
+#include "os/sync/futex.h"
 
 namespace mobius::engine {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/status.h"
 #include "engine/common/peers.h"
 #include "engine/segment/segment.h"
-#include "os/ticks.h"
-#include "os/waiter.h"
+#include "os/cpu/ticks.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::engine {
 

@@ -26,7 +26,7 @@
 #include "engine/remote/remote_lock_batch.h"
 #include "engine/remote/remote_services.h"
 #include "engine/request/batch_server.h"
-#include "os/hybrid_lock.h"
+#include "os/sync/hybrid_lock.h"
 
 namespace mobius::engine {
 

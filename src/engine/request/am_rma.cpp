@@ -25,7 +25,7 @@
 #include "engine/request/link_observer.h"
 #include "engine/request/span_wire.h"
 #include "engine/segment/local_heap.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 

@@ -18,7 +18,7 @@
 #include "engine/request/am_rma.h"
 #include "engine/request/am_rma_parts.h"
 #include "engine/request/link_observer.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "schedule/link_meter.h"
 
 namespace mobius::engine {

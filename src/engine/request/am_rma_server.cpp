@@ -22,7 +22,7 @@
 #include "engine/rma/exposures.h"
 #include "engine/rma/local_execute.h"
 #include "engine/segment/segment.h"
-#include "os/pages.h"
+#include "os/memory/pages.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/shape.h"
 

@@ -14,7 +14,7 @@
 #include "engine/progress/progress.h"
 #include "engine/rma/delegation_slots.h"
 #include "engine/segment/segment.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/element.h"
 #include "transport/shm/move.h"

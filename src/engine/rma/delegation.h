@@ -36,8 +36,8 @@
 
 #include "engine/rma/unmap_guard.h"
 #include "engine/segment/segment_layout.h"
-#include "os/pages.h"
-#include "os/waiter.h"
+#include "os/memory/pages.h"
+#include "os/sync/waiter.h"
 #include "transport/shm/shape.h"
 
 namespace mobius::engine {

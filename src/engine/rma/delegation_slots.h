@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "engine/rma/delegation.h"
-#include "os/scheduling.h"
+#include "os/cpu/scheduling.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {

@@ -11,7 +11,7 @@
 #include "engine/rma/shape_parts.h"
 #include "engine/segment/kernel_copy.h"
 #include "engine/segment/segment.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "transport/cma/cma.h"
 
 namespace mobius::engine {

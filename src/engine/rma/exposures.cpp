@@ -14,8 +14,8 @@
 #include "engine/rma/remaps.h"
 #include "engine/rma/request_path.h"
 #include "engine/segment/segment.h"
-#include "os/fork_copies.h"
-#include "os/heap.h"
+#include "os/memory/fork_copies.h"
+#include "os/memory/heap.h"
 #include "transport/cma/cma.h"
 
 namespace mobius::engine {

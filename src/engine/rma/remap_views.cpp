@@ -14,7 +14,7 @@
 #include "engine/segment/kernel_copy.h"
 #include "engine/segment/segment.h"
 #include "engine/segment/translation_cache.h"
-#include "os/pages.h"
+#include "os/memory/pages.h"
 #include "transport/cma/cma.h"
 
 namespace mobius::engine {

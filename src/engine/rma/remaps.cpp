@@ -10,9 +10,9 @@
 #include "engine/common/instrumentation.h"
 #include "engine/rma/remap_cache.h"
 #include "engine/segment/region.h"
-#include "os/fork_copies.h"
-#include "os/pages.h"
-#include "os/stopped_threads.h"
+#include "os/memory/fork_copies.h"
+#include "os/memory/pages.h"
+#include "os/process/stopped_threads.h"
 
 namespace mobius::engine {
 namespace {

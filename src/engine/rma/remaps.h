@@ -14,7 +14,7 @@
 #include "engine/segment/chunk_table.h"
 #include "engine/segment/range_table.h"
 #include "engine/segment/segment.h"
-#include "os/pages.h"
+#include "os/memory/pages.h"
 
 namespace mobius::engine {
 

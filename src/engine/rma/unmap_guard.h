@@ -10,8 +10,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "os/mapping_cost.h"
-#include "os/ticks.h"
+#include "os/cpu/ticks.h"
+#include "os/memory/mapping_cost.h"
 
 namespace mobius::engine {
 

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "os/biased_lock.h"
+#include "os/sync/biased_lock.h"
 #include "schedule/operation.h"
 
 namespace mobius::engine {

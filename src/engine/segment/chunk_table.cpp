@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "engine/segment/shared_lock.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::engine {
 

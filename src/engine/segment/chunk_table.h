@@ -9,7 +9,7 @@
 
 #include "engine/common/peers.h"
 #include "engine/segment/segment_layout.h"
-#include "os/waiter.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::engine {
 

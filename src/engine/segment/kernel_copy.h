@@ -9,7 +9,7 @@
 
 #include "base/settings.h"
 #include "engine/common/peers.h"
-#include "os/process.h"
+#include "os/process/process.h"
 
 namespace mobius::engine {
 

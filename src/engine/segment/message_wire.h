@@ -13,8 +13,8 @@
 #include <iterator>
 
 #include "engine/segment/ring_size.h"
-#include "os/hybrid_lock.h"
-#include "os/ring.h"
+#include "os/sync/hybrid_lock.h"
+#include "os/sync/ring.h"
 
 namespace mobius::engine {
 

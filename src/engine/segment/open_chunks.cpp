@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "os/small_file.h"
+#include "os/file/small_file.h"
 
 namespace mobius::engine {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/segment/ring_size.h"
 
-#include "os/topology.h"
+#include "os/cpu/topology.h"
 
 namespace mobius::engine {
 

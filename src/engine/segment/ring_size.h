@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/settings.h"
-#include "os/ring.h"
+#include "os/sync/ring.h"
 
 namespace mobius::engine {
 

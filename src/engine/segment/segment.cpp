@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 #include "engine/segment/shared_lock.h"
-#include "os/memfd.h"
-#include "os/memory_limits.h"
+#include "os/memory/memfd.h"
+#include "os/memory/memory_limits.h"
 
 namespace mobius::engine {
 

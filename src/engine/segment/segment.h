@@ -14,7 +14,7 @@
 #include "engine/segment/segment_layout.h"
 #include "engine/segment/translation_cache.h"
 #include "engine/segment/window.h"
-#include "os/waiter.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::engine {
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "base/status.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::engine {
 

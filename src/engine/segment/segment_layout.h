@@ -16,7 +16,7 @@
 #include "engine/segment/private_atomic_zones.h"
 #include "engine/segment/range_table.h"
 #include "job/control.h"
-#include "os/hybrid_lock.h"
+#include "os/sync/hybrid_lock.h"
 #include "transport/shm/accumulate.h"
 
 namespace mobius::engine {

@@ -4,7 +4,7 @@
 // Short exclusion between all threads of all processes of a host, by a lock in shared memory.
 
 #include "engine/common/peers.h"
-#include "os/hybrid_lock.h"
+#include "os/sync/hybrid_lock.h"
 
 namespace mobius::engine {
 

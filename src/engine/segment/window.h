@@ -19,7 +19,7 @@
 #include "engine/segment/chunk_table.h"
 #include "engine/segment/open_chunks.h"
 #include "job/host_group.h"
-#include "os/address_window.h"
+#include "os/memory/address_window.h"
 
 namespace mobius::engine {
 

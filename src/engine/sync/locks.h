@@ -6,7 +6,7 @@
 #include "engine/remote/remote_locks.h"
 #include "engine/segment/shared_lock.h"
 #include "engine/sync/sync_services.h"
-#include "os/hybrid_lock.h"
+#include "os/sync/hybrid_lock.h"
 
 namespace mobius::engine {
 

@@ -11,7 +11,7 @@
 #include "engine/remote/remote_objects.h"
 #include "engine/sync/sync_services.h"
 #include "engine/team/team_area.h"
-#include "os/hybrid_lock.h"
+#include "os/sync/hybrid_lock.h"
 
 namespace mobius::engine {
 

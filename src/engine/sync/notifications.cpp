@@ -9,7 +9,7 @@
 #include "engine/common/peers.h"
 #include "engine/progress/completion.h"
 #include "engine/progress/waiter.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::engine {
 namespace {

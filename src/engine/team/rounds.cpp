@@ -9,7 +9,7 @@
 #include "engine/progress/waiter.h"
 #include "engine/segment/segment.h"
 #include "engine/team/grid_barrier.h"
-#include "os/topology.h"
+#include "os/cpu/topology.h"
 
 namespace mobius::engine {
 namespace {

@@ -21,7 +21,7 @@
 #include "engine/team/team_failure.h"
 #include "engine/team/team_map.h"
 #include "engine/team/team_services.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 namespace mobius::engine {
 

@@ -17,7 +17,7 @@
 #include "job/bootstrap/local_protocol.h"
 #include "job/bootstrap/rejection_log.h"
 #include "job/control.h"
-#include "os/unix_socket.h"
+#include "os/file/unix_socket.h"
 
 namespace mobius::job {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "job/control.h"
 #include "job/layout.h"
-#include "os/identity.h"
+#include "os/process/identity.h"
 
 namespace mobius::job {
 namespace {

@@ -6,9 +6,10 @@
 //
 // A host is a set of processes that can share memory, which is found out by trying. Each process
 // asks the segment servers (segment_server.h) of the lower ranks that run under the same kernel,
-// user and network namespace (os/identity.h) to admit it. The first server that does is that of its
-// host. If none does, the process is the first of a host and serves others. So host names do not
-// matter, and two containers of one machine that cannot reach each other are two hosts.
+// user and network namespace (os/process/identity.h) to admit it. The first server that does is
+// that of its host. If none does, the process is the first of a host and serves others. So host
+// names do not matter, and two containers of one machine that cannot reach each other are two
+// hosts.
 
 #include <mobius/job.h>
 

@@ -30,7 +30,7 @@
 #include <string_view>
 
 #include "job/bootstrap/proof.h"
-#include "os/unix_socket.h"
+#include "os/file/unix_socket.h"
 
 namespace mobius::job {
 

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "base/status.h"
-#include "os/process.h"
+#include "os/process/process.h"
 
 namespace mobius::job {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "os/unix_socket.h"
+#include "os/file/unix_socket.h"
 
 namespace mobius::job {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/status.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::job {
 

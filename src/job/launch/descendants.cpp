@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string>
 
-#include "os/process.h"
+#include "os/process/process.h"
 
 namespace mobius::launch {
 namespace {

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "job/control.h"
-#include "os/memory_limits.h"
+#include "os/memory/memory_limits.h"
 
 namespace mobius::launch {
 namespace {

@@ -13,7 +13,7 @@
 #include "job/bootstrap/shm_directory.h"
 #include "job/control.h"
 #include "job/launch/say.h"
-#include "os/unix_socket.h"
+#include "os/file/unix_socket.h"
 
 namespace mobius::launch {
 namespace {

@@ -21,7 +21,7 @@
 #include "job/launch/program.h"
 #include "job/launch/say.h"
 #include "job/launch/supervisor.h"
-#include "os/standard_descriptors.h"
+#include "os/file/standard_descriptors.h"
 
 namespace mobius::launch {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "transport/ofi/state.h"
 
 namespace mobius::transport::ofi {

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "os/futex.h"
+#include "os/sync/futex.h"
 #include "transport/ofi/state.h"
 
 namespace mobius::transport::ofi {

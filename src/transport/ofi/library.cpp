@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "base/status.h"
-#include "os/signals.h"
+#include "os/process/signals.h"
 
 namespace mobius::transport::ofi {
 namespace {

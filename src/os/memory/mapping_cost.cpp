@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/mapping_cost.h"
+#include "os/memory/mapping_cost.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 
-#include "os/ticks.h"
+#include "os/cpu/ticks.h"
 
 namespace mobius::os {
 

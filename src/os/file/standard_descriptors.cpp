@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/standard_descriptors.h"
+#include "os/file/standard_descriptors.h"
 
 #include <fcntl.h>
 #include <unistd.h>

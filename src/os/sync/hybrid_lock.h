@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "os/waiter.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::os {
 

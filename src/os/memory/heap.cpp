@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/heap.h"
+#include "os/memory/heap.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "base/status.h"
-#include "os/mappings.h"
-#include "os/pages.h"
+#include "os/memory/mappings.h"
+#include "os/memory/pages.h"
 
 namespace mobius::os {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/stopped_threads.h"
+#include "os/process/stopped_threads.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -18,8 +18,8 @@
 #include <ctime>
 #include <span>
 
-#include "os/futex.h"
-#include "os/process.h"
+#include "os/process/process.h"
+#include "os/sync/futex.h"
 
 namespace mobius::os {
 namespace {

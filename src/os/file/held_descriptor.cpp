@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/held_descriptor.h"
+#include "os/file/held_descriptor.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/small_file.h"
+#include "os/file/small_file.h"
 
 #include <cstdio>
 

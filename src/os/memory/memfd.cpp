@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "os/held_descriptor.h"
-#include "os/small_file.h"
+#include "os/file/held_descriptor.h"
+#include "os/file/small_file.h"
 
 namespace mobius::os {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/asymmetric_fence.h"
+#include "os/sync/asymmetric_fence.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

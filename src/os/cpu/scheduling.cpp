@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/scheduling.h"
+#include "os/cpu/scheduling.h"
 
 #include <sched.h>
 #include <sys/syscall.h>

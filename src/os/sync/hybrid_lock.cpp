@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/hybrid_lock.h"
+#include "os/sync/hybrid_lock.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "base/status.h"
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 namespace mobius::os {
 namespace {

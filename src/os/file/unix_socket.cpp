@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/unix_socket.h"
+#include "os/file/unix_socket.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/futex.h"
+#include "os/sync/futex.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/fork_copies.h"
+#include "os/memory/fork_copies.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/identity.h"
+#include "os/process/identity.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/pages.h"
+#include "os/memory/pages.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,8 +15,8 @@
 #include <cstring>
 
 #include "base/status.h"
-#include "os/held_descriptor.h"
-#include "os/mappings.h"
+#include "os/file/held_descriptor.h"
+#include "os/memory/mappings.h"
 
 namespace mobius::os {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/biased_lock.h"
+#include "os/sync/biased_lock.h"
 
 #include <sched.h>
 #include <time.h>
 
 #include <algorithm>
 
-#include "os/asymmetric_fence.h"
-#include "os/futex.h"
+#include "os/sync/asymmetric_fence.h"
+#include "os/sync/futex.h"
 
 namespace mobius::os {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "os/held_descriptor.h"
+#include "os/file/held_descriptor.h"
 
 namespace mobius::os {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/address_window.h"
+#include "os/memory/address_window.h"
 
 #include <sys/mman.h>
 
 #include <cerrno>
 
 #include "base/status.h"
-#include "os/memfd.h"
+#include "os/memory/memfd.h"
 
 namespace mobius::os {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/crowding.h"
+#include "os/sync/crowding.h"
 
 #include <algorithm>
 
-#include "os/futex.h"
-#include "os/scheduling.h"
+#include "os/cpu/scheduling.h"
+#include "os/sync/futex.h"
 
 namespace mobius::os {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/memory_limits.h"
+#include "os/memory/memory_limits.h"
 
 #include <sys/sysinfo.h>
 
@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "os/small_file.h"
+#include "os/file/small_file.h"
 
 namespace mobius::os {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "os/waiter.h"
+#include "os/sync/waiter.h"
 
 #include <sched.h>
 
 #include <algorithm>
 #include <climits>
 
-#include "os/crowding.h"
-#include "os/futex.h"
+#include "os/sync/crowding.h"
+#include "os/sync/futex.h"
 
 namespace mobius::os {
 namespace {

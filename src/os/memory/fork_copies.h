@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "os/pages.h"
+#include "os/memory/pages.h"
 
 namespace mobius::os {
 
