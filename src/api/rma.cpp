@@ -7,7 +7,7 @@
 #include "api/transfer.h"
 #include "engine/rma/remap_cache.h"
 #include "engine/scheduler/append_run.h"
-#include "engine/segment/translation_cache.h"
+#include "engine/segment/window/translation_cache.h"
 #include "transport/shm/copy_peer.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it

@@ -9,7 +9,7 @@
 //   0            control block: header, barrier, one slot per process
 //   kPlacesOffset  the place of each rank, in a job on several hosts
 //   kEngineOffset  the engine's shared state beside the window (engine/segment/host_memory.h)
-//   kWindowOffset  the window: memory of the user (engine/segment/window.h)
+//   kWindowOffset  the window: memory of the user (engine/segment/window/window.h)
 
 #include <mobius/job.h>
 

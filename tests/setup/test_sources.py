@@ -19,7 +19,7 @@ def problems(root: Path, name: str, text: str) -> list[str]:
 
 def test_components_do_not_know_the_engine(tmp_path: Path) -> None:
     text = LICENCE + "class Window {\n  explicit Window(Engine& engine);\n};\n"
-    (found,) = problems(tmp_path, "src/engine/segment/window.h", text)
+    (found,) = problems(tmp_path, "src/engine/segment/window/window.h", text)
     assert "window.h:3: a component must not know the Engine" in found
     assert problems(tmp_path, "src/engine/engine.h", text) == []
     included = LICENCE + '#include "engine/engine.h"\n'

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/atomic_zones.h"
+#include "engine/segment/locks/atomic_zones.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
-#include "engine/segment/private_atomic_zones.h"
+#include "engine/segment/locks/private_atomic_zones.h"
 
 namespace mobius::engine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/open_chunks.h"
+#include "engine/segment/window/open_chunks.h"
 
 #include <gtest/gtest.h>
 

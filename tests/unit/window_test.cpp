@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/window.h"
+#include "engine/segment/window/window.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

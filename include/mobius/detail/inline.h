@@ -10,11 +10,11 @@
  * whole value does. The rank is folded into the address above bit 47, where user addresses have no
  * bits. The out-of-line call handles all other cases (another part, another host, no common
  * address, an error); it also moves the entry to the part it found
- * (src/engine/segment/translation_cache.h).
+ * (src/engine/segment/window/translation_cache.h).
  *
  * Atomic updates of words have entries of their own, behind the others. A part is entered there
  * only once accumulates leave its words to atomic instructions
- * (src/engine/segment/accumulate_locks.h).
+ * (src/engine/segment/locks/accumulate_locks.h).
  *
  * One thread at a time changes an entry, but other threads read it meanwhile. A reader may combine
  * the origin of one part with the limit of another. Both are parts of the same rank, so the worst

@@ -12,8 +12,8 @@
 #include "engine/common/peers.h"
 #include "engine/request/rkeys.h"
 #include "engine/scheduler/scheduler.h"
-#include "engine/segment/region.h"
 #include "engine/segment/segment.h"
+#include "engine/segment/window/region.h"
 #include "engine/team/teams.h"
 #include "os/memory/memory_limits.h"
 

@@ -16,7 +16,7 @@
 #include "engine/allocation/allocation_services.h"
 #include "engine/common/registry.h"
 #include "engine/scheduler/scheduler_services.h"
-#include "engine/segment/chunk_table.h"
+#include "engine/segment/window/chunk_table.h"
 #include "engine/team/team.h"
 #include "schedule/plan.h"
 

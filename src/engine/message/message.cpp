@@ -14,7 +14,7 @@
 #include "engine/progress/counters.h"
 #include "engine/progress/progress.h"
 #include "engine/progress/request_activity.h"
-#include "engine/segment/shared_lock.h"
+#include "engine/segment/locks/shared_lock.h"
 
 namespace mobius::engine {
 

@@ -11,8 +11,8 @@
 #include "engine/progress/peer_watch.h"
 #include "engine/progress/progress.h"
 #include "engine/remote/remote_objects.h"
+#include "engine/segment/locks/shared_lock.h"
 #include "engine/segment/segment.h"
-#include "engine/segment/shared_lock.h"
 
 namespace mobius::engine {
 

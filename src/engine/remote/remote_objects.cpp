@@ -6,7 +6,7 @@
 #include "engine/message/message.h"
 #include "engine/progress/counters.h"
 #include "engine/scheduler/scheduler.h"
-#include "engine/segment/shared_lock.h"
+#include "engine/segment/locks/shared_lock.h"
 
 namespace mobius::engine {
 

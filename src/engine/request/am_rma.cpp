@@ -24,7 +24,7 @@
 #include "engine/request/am_rma_wire.h"
 #include "engine/request/link_observer.h"
 #include "engine/request/span_wire.h"
-#include "engine/segment/local_heap.h"
+#include "engine/segment/window/local_heap.h"
 #include "os/sync/futex.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/move.h"

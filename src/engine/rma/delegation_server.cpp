@@ -10,8 +10,8 @@
 #include "engine/rma/delegation.h"
 #include "engine/rma/delegation_slots.h"
 #include "engine/rma/local_execute.h"
-#include "engine/segment/local_heap.h"
 #include "engine/segment/segment.h"
+#include "engine/segment/window/local_heap.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/move.h"
 

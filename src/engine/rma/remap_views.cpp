@@ -13,7 +13,7 @@
 #include "engine/rma/exposures.h"
 #include "engine/segment/kernel_copy.h"
 #include "engine/segment/segment.h"
-#include "engine/segment/translation_cache.h"
+#include "engine/segment/window/translation_cache.h"
 #include "os/memory/pages.h"
 #include "transport/cma/cma.h"
 

@@ -13,7 +13,7 @@
 #include <mutex>
 
 #include "engine/segment/range_table.h"
-#include "engine/segment/translation_cache.h"
+#include "engine/segment/window/translation_cache.h"
 
 namespace mobius::engine {
 

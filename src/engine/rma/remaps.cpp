@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "engine/common/instrumentation.h"
 #include "engine/rma/remap_cache.h"
-#include "engine/segment/region.h"
+#include "engine/segment/window/region.h"
 #include "os/memory/fork_copies.h"
 #include "os/memory/pages.h"
 #include "os/process/stopped_threads.h"

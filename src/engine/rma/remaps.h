@@ -11,9 +11,9 @@
 #include <map>
 
 #include "engine/rma/remap_views.h"
-#include "engine/segment/chunk_table.h"
 #include "engine/segment/range_table.h"
 #include "engine/segment/segment.h"
+#include "engine/segment/window/chunk_table.h"
 #include "os/memory/pages.h"
 
 namespace mobius::engine {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/segment/local_heap.h"
 #include "engine/segment/segment.h"
+#include "engine/segment/window/local_heap.h"
 
 namespace mobius::engine {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/segment/shared_lock.h"
+#include "engine/segment/locks/shared_lock.h"
 #include "os/memory/memfd.h"
 #include "os/memory/memory_limits.h"
 

@@ -9,11 +9,11 @@
 #include <memory>
 
 #include "engine/common/peers.h"
-#include "engine/segment/accumulate_locks.h"
-#include "engine/segment/chunk_table.h"
+#include "engine/segment/locks/accumulate_locks.h"
 #include "engine/segment/segment_layout.h"
-#include "engine/segment/translation_cache.h"
-#include "engine/segment/window.h"
+#include "engine/segment/window/chunk_table.h"
+#include "engine/segment/window/translation_cache.h"
+#include "engine/segment/window/window.h"
 #include "os/sync/waiter.h"
 
 namespace mobius::engine {

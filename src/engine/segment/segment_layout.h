@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/segment/atomic_zones.h"
+#include "engine/segment/locks/atomic_zones.h"
+#include "engine/segment/locks/private_atomic_zones.h"
 #include "engine/segment/message_wire.h"
-#include "engine/segment/private_atomic_zones.h"
 #include "engine/segment/range_table.h"
 #include "job/control.h"
 #include "os/sync/hybrid_lock.h"

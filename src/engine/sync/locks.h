@@ -4,7 +4,7 @@
 // Short mutual exclusion among all threads of all processes of a host, by a lock in shared memory.
 
 #include "engine/remote/remote_locks.h"
-#include "engine/segment/shared_lock.h"
+#include "engine/segment/locks/shared_lock.h"
 #include "engine/sync/sync_services.h"
 #include "os/sync/hybrid_lock.h"
 

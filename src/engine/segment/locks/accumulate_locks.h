@@ -19,8 +19,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "engine/segment/chunk_table.h"
 #include "engine/segment/segment_layout.h"
+#include "engine/segment/window/chunk_table.h"
 #include "transport/shm/accumulate.h"
 #include "transport/shm/element.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/region.h"
+#include "engine/segment/window/region.h"
 
 #include "engine/segment/segment.h"
 

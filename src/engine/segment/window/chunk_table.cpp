@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/chunk_table.h"
+#include "engine/segment/window/chunk_table.h"
 
 #include <algorithm>
 
 #include "base/status.h"
-#include "engine/segment/shared_lock.h"
+#include "engine/segment/locks/shared_lock.h"
 #include "os/memory/memfd.h"
 
 namespace mobius::engine {

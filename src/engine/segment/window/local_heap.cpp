@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/local_heap.h"
+#include "engine/segment/window/local_heap.h"
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "base/status.h"
-#include "engine/segment/region.h"
 #include "engine/segment/segment.h"
+#include "engine/segment/window/region.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {

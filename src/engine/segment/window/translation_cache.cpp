@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/translation_cache.h"
+#include "engine/segment/window/translation_cache.h"
 
 namespace {
 

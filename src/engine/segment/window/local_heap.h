@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "engine/common/range_allocator.h"
-#include "engine/segment/chunk_table.h"
+#include "engine/segment/window/chunk_table.h"
 
 namespace mobius::engine {
 

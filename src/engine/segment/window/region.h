@@ -5,7 +5,7 @@
 // other region; what peers still remember of a region that is gone does no harm
 // (Segment::close_chunks()).
 
-#include "engine/segment/chunk_table.h"
+#include "engine/segment/window/chunk_table.h"
 
 namespace mobius::engine {
 

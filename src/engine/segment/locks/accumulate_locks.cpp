@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/accumulate_locks.h"
+#include "engine/segment/locks/accumulate_locks.h"
 
 #include <algorithm>
 #include <bit>
 
+#include "engine/segment/locks/shared_lock.h"
 #include "engine/segment/segment.h"
-#include "engine/segment/shared_lock.h"
 
 namespace mobius::engine {
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "engine/segment/chunk_table.h"
-#include "engine/segment/open_chunks.h"
+#include "engine/segment/window/chunk_table.h"
+#include "engine/segment/window/open_chunks.h"
 #include "job/host_group.h"
 #include "os/memory/address_window.h"
 

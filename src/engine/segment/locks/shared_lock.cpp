@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/segment/shared_lock.h"
+#include "engine/segment/locks/shared_lock.h"
 
 namespace mobius::engine {
 
