@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "info.h"
-#include "job/launch/limits.h"
-#include "job/launch/processors.h"
+#include "job/launch/process/limits.h"
+#include "job/launch/process/processors.h"
 #include "os/memory/memfd.h"
 #include "os/memory/memory_limits.h"
 

@@ -14,7 +14,7 @@
 #include "commands.h"
 #include "help_texts.h"
 #include "job/launch/options.h"
-#include "job/launch/program.h"
+#include "job/launch/process/program.h"
 #include "mpi_programs.h"
 
 namespace mobius::command {

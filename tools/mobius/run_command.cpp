@@ -15,8 +15,8 @@
 #include "help_texts.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/launch/hosts.h"
+#include "job/launch/output/say.h"
 #include "job/launch/run.h"
-#include "job/launch/say.h"
 
 namespace mobius::command {
 namespace {

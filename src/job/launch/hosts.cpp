@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "job/bootstrap/local_protocol.h"
-#include "job/launch/program.h"
-#include "job/launch/say.h"
+#include "job/launch/output/say.h"
+#include "job/launch/process/program.h"
 
 namespace mobius::launch {
 namespace {

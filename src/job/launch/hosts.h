@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "job/launch/environment.h"
 #include "job/launch/options.h"
+#include "job/launch/process/environment.h"
 
 namespace mobius::launch {
 

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "job/bootstrap/shm_directory.h"
 #include "job/control.h"
-#include "job/launch/say.h"
+#include "job/launch/output/say.h"
 #include "os/file/unix_socket.h"
 
 namespace mobius::launch {

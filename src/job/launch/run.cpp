@@ -16,10 +16,10 @@
 
 #include "base/settings.h"
 #include "job/bootstrap/local_protocol.h"
-#include "job/launch/descendants.h"
-#include "job/launch/limits.h"
-#include "job/launch/program.h"
-#include "job/launch/say.h"
+#include "job/launch/output/say.h"
+#include "job/launch/process/descendants.h"
+#include "job/launch/process/limits.h"
+#include "job/launch/process/program.h"
 #include "job/launch/supervisor.h"
 #include "os/file/standard_descriptors.h"
 

@@ -17,11 +17,11 @@
 #include <system_error>
 #include <utility>
 
-#include "job/launch/descendants.h"
-#include "job/launch/limits.h"
-#include "job/launch/processors.h"
-#include "job/launch/pseudo_terminal.h"
-#include "job/launch/spawn.h"
+#include "job/launch/output/pseudo_terminal.h"
+#include "job/launch/process/descendants.h"
+#include "job/launch/process/limits.h"
+#include "job/launch/process/processors.h"
+#include "job/launch/process/spawn.h"
 
 namespace mobius::launch {
 namespace {

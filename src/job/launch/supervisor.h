@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "job/launch/environment.h"
 #include "job/launch/options.h"
-#include "job/launch/output.h"
+#include "job/launch/output/output.h"
 #include "job/launch/poller.h"
+#include "job/launch/process/environment.h"
 #include "job/launch/rendezvous.h"
 
 namespace mobius::launch {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/program.h"
+#include "job/launch/process/program.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

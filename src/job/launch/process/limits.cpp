@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/limits.h"
+#include "job/launch/process/limits.h"
 
 #include <dirent.h>
 #include <fmt/format.h>

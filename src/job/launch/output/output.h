@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "job/launch/output/sink.h"
 #include "job/launch/poller.h"
-#include "job/launch/sink.h"
 
 namespace mobius::launch {
 

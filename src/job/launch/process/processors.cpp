@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/processors.h"
+#include "job/launch/process/processors.h"
 
 #include <cerrno>
 #include <new>

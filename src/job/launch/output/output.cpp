@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/output.h"
+#include "job/launch/output/output.h"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "job/launch/pseudo_terminal.h"
-#include "job/launch/say.h"
+#include "job/launch/output/pseudo_terminal.h"
+#include "job/launch/output/say.h"
 
 namespace mobius::launch {
 namespace {

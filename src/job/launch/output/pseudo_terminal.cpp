@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/pseudo_terminal.h"
+#include "job/launch/output/pseudo_terminal.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

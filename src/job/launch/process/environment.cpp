@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/environment.h"
+#include "job/launch/process/environment.h"
 
 #include "job/bootstrap/local_protocol.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/spawn.h"
+#include "job/launch/process/spawn.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/sink.h"
+#include "job/launch/output/sink.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/launch/descendants.h"
+#include "job/launch/process/descendants.h"
 
 #include <dirent.h>
 #include <signal.h>
