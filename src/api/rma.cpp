@@ -5,7 +5,7 @@
 
 #include "api/check.h"
 #include "api/transfer.h"
-#include "engine/rma/remap_cache.h"
+#include "engine/rma/exposed/remap_cache.h"
 #include "engine/scheduler/append_run.h"
 #include "engine/segment/window/translation_cache.h"
 #include "transport/shm/copy_peer.h"

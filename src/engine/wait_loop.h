@@ -16,7 +16,7 @@
 #include "engine/progress/waiter.h"
 #include "engine/remote/remote_objects.h"
 #include "engine/rma/delegation.h"
-#include "engine/rma/exposed_batch.h"
+#include "engine/rma/exposed/exposed_batch.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/transfer/router.h"
 

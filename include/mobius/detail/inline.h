@@ -38,7 +38,8 @@ typedef struct mob_target_ {
   uint64_t other_bytes;
   uint32_t recalls; /* number of times it was found there */
   uint16_t busy;    /* 1 while a thread changes the entry */
-  uint16_t is_view; /* 1: the entry describes a view, not a part (src/engine/rma/remap_views.h) */
+  uint16_t is_view; /* 1: the entry describes a view, not a part
+                       (src/engine/rma/exposed/remap_views.h) */
 } __attribute__((aligned(64))) mob_target_t_;
 
 /* 1 << MOB_RANK_INDEX_BITS_ entries, then as many for words. */

@@ -19,7 +19,7 @@
 #include "engine/request/am_rma.h"
 #include "engine/request/am_rma_wire.h"
 #include "engine/request/span_wire.h"
-#include "engine/rma/exposures.h"
+#include "engine/rma/exposed/exposures.h"
 #include "engine/rma/local_execute.h"
 #include "engine/segment/segment.h"
 #include "os/memory/pages.h"

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "engine/progress/counters.h"
 #include "engine/progress/waiter.h"
-#include "engine/rma/exposures.h"
+#include "engine/rma/exposed/exposures.h"
 #include "engine/segment/segment.h"
 
 namespace mobius::engine {

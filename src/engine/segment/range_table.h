@@ -3,7 +3,7 @@
 
 // A list of address ranges that a process keeps in shared memory and that local peers search
 // without a lock while it may change. The owner of the list says what its ranges mean
-// (rma/exposures.h, rma/remaps.h).
+// (rma/exposed/exposures.h, rma/exposed/remaps.h).
 
 #include <mobius/job.h>
 

@@ -18,8 +18,8 @@
 
 namespace mobius::engine {
 
-// Finds memory that its owner exposed by moving its pages into the segment (rma/remaps.h), for
-// addresses that are not in the window themselves. Each returns a pointer here, or null if the
+// Finds memory that its owner exposed by moving its pages into the segment (rma/exposed/remaps.h),
+// for addresses that are not in the window themselves. Each returns a pointer here, or null if the
 // bytes do not lie in one piece of such memory. Any thread.
 class RemappedMemory {
  public:

@@ -61,7 +61,7 @@ struct ProcessBlock {
   std::atomic<uint32_t> is_ending;
   // Where the process keeps its entries for inlined operations, once one of them is of another
   // process' remapped memory, which the owner may take back; 1 while an entry is made
-  // (rma/remap_views.h).
+  // (rma/exposed/remap_views.h).
   std::atomic<uint32_t> is_entering;
   std::atomic<uint64_t> entries;
 };

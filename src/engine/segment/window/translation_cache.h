@@ -49,7 +49,7 @@ inline void target_unlock(mob_target_t_& entry) {
 }
 
 // Where the remembered memory is: in the window, or in a view of remapped memory, which its owner
-// may revoke (rma/remap_views.h).
+// may revoke (rma/exposed/remap_views.h).
 enum class TargetPlace : uint16_t { kWindow, kView };
 
 // Lets inlined operations on `rank` reach the region at `address` directly, and keeps the region

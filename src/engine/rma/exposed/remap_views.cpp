@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/rma/remap_views.h"
+#include "engine/rma/exposed/remap_views.h"
 
 #include <sched.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 #include <new>
 
 #include "base/status.h"
-#include "engine/rma/exposures.h"
+#include "engine/rma/exposed/exposures.h"
 #include "engine/segment/kernel_copy.h"
 #include "engine/segment/segment.h"
 #include "engine/segment/window/translation_cache.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/rma/remaps.h"
+#include "engine/rma/exposed/remaps.h"
 
 #include <algorithm>
 #include <new>
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "engine/common/instrumentation.h"
-#include "engine/rma/remap_cache.h"
+#include "engine/rma/exposed/remap_cache.h"
 #include "engine/segment/window/region.h"
 #include "os/memory/fork_copies.h"
 #include "os/memory/pages.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/rma/exposed_batch.h"
+#include "engine/rma/exposed/exposed_batch.h"
 
-#include "engine/rma/exposed_path.h"
+#include "engine/rma/exposed/exposed_path.h"
 
 namespace mobius::engine {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/rma/exposed_path.h"
+#include "engine/rma/exposed/exposed_path.h"
 
 #include <cerrno>
 
 #include "base/status.h"
 #include "engine/rma/completion_signals.h"
-#include "engine/rma/exposures.h"
-#include "engine/rma/path_costs.h"
+#include "engine/rma/exposed/exposures.h"
+#include "engine/rma/exposed/path_costs.h"
 #include "engine/rma/request_path.h"
 #include "engine/rma/shape_parts.h"
 #include "engine/segment/kernel_copy.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/rma/exposures.h"
+#include "engine/rma/exposed/exposures.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "engine/network/thread_pause.h"
 #include "engine/rma/delegation.h"
-#include "engine/rma/remaps.h"
+#include "engine/rma/exposed/remaps.h"
 #include "engine/rma/request_path.h"
 #include "engine/segment/segment.h"
 #include "os/memory/fork_copies.h"

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <map>
 
-#include "engine/rma/remap_views.h"
+#include "engine/rma/exposed/remap_views.h"
 #include "engine/segment/range_table.h"
 #include "engine/segment/segment.h"
 #include "engine/segment/window/chunk_table.h"

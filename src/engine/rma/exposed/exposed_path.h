@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "engine/rma/delegation.h"
-#include "engine/rma/exposed_tuning.h"
+#include "engine/rma/exposed/exposed_tuning.h"
 #include "engine/rma/operation.h"
 #include "transport/shm/shape.h"
 
