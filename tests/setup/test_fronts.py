@@ -117,6 +117,10 @@ def test_layout(installed: Installed) -> None:
         "include/lapif.h",
         "include/armci/armci.h",
         "include/armci/message.h",
+        "include/armci.h",
+        "include/armci_msg.h",
+        "include/armcix.h",
+        "include/message.h",
         *(
             f"lib/lib{library}.{kind}"
             for library in ("lapi_r", "lapi", "armci")
