@@ -265,90 +265,123 @@ int update_with_request(const Update& call, Window* window, MPI_Request* request
   return made == MPI_SUCCESS ? MPI_SUCCESS : raise(*window, made);
 }
 
+// The calls of the standard with int counts and with MPI_Count. `own` is the MPI's function of that
+// name.
+template <typename Own, typename Count>
+int call_accumulate(const Own& own, const void* origin, Count count, MPI_Datatype type, int rank,
+                    MPI_Aint displacement, Count target_count, MPI_Datatype target_type, MPI_Op op,
+                    MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) {
+    return own(origin, count, type, rank, displacement, target_count, target_type, op, win);
+  }
+  const Update call{{const_cast<void*>(origin), count, type},
+                    {},
+                    false,
+                    rank,
+                    displacement,
+                    target_count,
+                    target_type,
+                    op};
+  return update(call, window, Completion::kLater);
+}
+
+template <typename Own, typename Count>
+int call_get_accumulate(const Own& own, const void* origin, Count count, MPI_Datatype type,
+                        void* result, Count result_count, MPI_Datatype result_type, int rank,
+                        MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
+                        MPI_Op op, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) {
+    return own(origin, count, type, result, result_count, result_type, rank, displacement,
+               target_count, target_type, op, win);
+  }
+  const Update call{{const_cast<void*>(origin), count, type},
+                    {result, result_count, result_type},
+                    true,
+                    rank,
+                    displacement,
+                    target_count,
+                    target_type,
+                    op};
+  return update(call, window, Completion::kLater);
+}
+
+template <typename Own, typename Count>
+int call_raccumulate(const Own& own, const void* origin, Count count, MPI_Datatype type, int rank,
+                     MPI_Aint displacement, Count target_count, MPI_Datatype target_type, MPI_Op op,
+                     MPI_Win win, MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) {
+    return own(origin, count, type, rank, displacement, target_count, target_type, op, win,
+               request);
+  }
+  const Update call{{const_cast<void*>(origin), count, type},
+                    {},
+                    false,
+                    rank,
+                    displacement,
+                    target_count,
+                    target_type,
+                    op};
+  return update_with_request(call, window, request);
+}
+
+template <typename Own, typename Count>
+int call_rget_accumulate(const Own& own, const void* origin, Count count, MPI_Datatype type,
+                         void* result, Count result_count, MPI_Datatype result_type, int rank,
+                         MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
+                         MPI_Op op, MPI_Win win, MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) {
+    return own(origin, count, type, result, result_count, result_type, rank, displacement,
+               target_count, target_type, op, win, request);
+  }
+  const Update call{{const_cast<void*>(origin), count, type},
+                    {result, result_count, result_type},
+                    true,
+                    rank,
+                    displacement,
+                    target_count,
+                    target_type,
+                    op};
+  return update_with_request(call, window, request);
+}
+
 }  // namespace
 }  // namespace mobius::mpi
 
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
 MOBIUS_MPI_TWIN(Accumulate)
-(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                            target_count, target_datatype, op, win);
-  }
-  return update({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                 {},
-                 false,
-                 target_rank,
-                 target_disp,
-                 target_count,
-                 target_datatype,
-                 op},
-                window, Completion::kLater);
+(const void* origin, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+  return call_accumulate(real::Accumulate, origin, count, type, rank, displacement, target_count,
+                         target_type, op, win);
 }
 
 MOBIUS_MPI_TWIN(Get_accumulate)
-(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
- int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
- int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-                                result_count, result_datatype, target_rank, target_disp,
-                                target_count, target_datatype, op, win);
-  }
-  return update({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                 {result_addr, result_count, result_datatype},
-                 true,
-                 target_rank,
-                 target_disp,
-                 target_count,
-                 target_datatype,
-                 op},
-                window, Completion::kLater);
+(const void* origin, int count, MPI_Datatype type, void* result, int result_count,
+ MPI_Datatype result_type, int rank, MPI_Aint displacement, int target_count,
+ MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+  return call_get_accumulate(real::Get_accumulate, origin, count, type, result, result_count,
+                             result_type, rank, displacement, target_count, target_type, op, win);
 }
 
 MOBIUS_MPI_TWIN(Raccumulate)
-(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
- MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                             target_count, target_datatype, op, win, request);
-  }
-  return update_with_request({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                              {},
-                              false,
-                              target_rank,
-                              target_disp,
-                              target_count,
-                              target_datatype,
-                              op},
-                             window, request);
+(const void* origin, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ int target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return call_raccumulate(real::Raccumulate, origin, count, type, rank, displacement, target_count,
+                          target_type, op, win, request);
 }
 
 MOBIUS_MPI_TWIN(Rget_accumulate)
-(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr,
- int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
- int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr,
-                                 result_count, result_datatype, target_rank, target_disp,
-                                 target_count, target_datatype, op, win, request);
-  }
-  return update_with_request({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                              {result_addr, result_count, result_datatype},
-                              true,
-                              target_rank,
-                              target_disp,
-                              target_count,
-                              target_datatype,
-                              op},
-                             window, request);
+(const void* origin, int count, MPI_Datatype type, void* result, int result_count,
+ MPI_Datatype result_type, int rank, MPI_Aint displacement, int target_count,
+ MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return call_rget_accumulate(real::Rget_accumulate, origin, count, type, result, result_count,
+                              result_type, rank, displacement, target_count, target_type, op, win,
+                              request);
 }
 
 MOBIUS_MPI_TWIN(Fetch_and_op)
@@ -376,85 +409,33 @@ MOBIUS_MPI_TWIN(Compare_and_swap)
 
 #ifdef MOBIUS_MPI_HAS_LARGE_COUNTS
 MOBIUS_MPI_TWIN(Accumulate_c)
-(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
- MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                              target_count, target_datatype, op, win);
-  }
-  return update({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                 {},
-                 false,
-                 target_rank,
-                 target_disp,
-                 target_count,
-                 target_datatype,
-                 op},
-                window, Completion::kLater);
+(const void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+  return call_accumulate(real::Accumulate_c, origin, count, type, rank, displacement, target_count,
+                         target_type, op, win);
 }
 
 MOBIUS_MPI_TWIN(Get_accumulate_c)
-(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
- MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
- MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
-                                  result_count, result_datatype, target_rank, target_disp,
-                                  target_count, target_datatype, op, win);
-  }
-  return update({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                 {result_addr, result_count, result_datatype},
-                 true,
-                 target_rank,
-                 target_disp,
-                 target_count,
-                 target_datatype,
-                 op},
-                window, Completion::kLater);
+(const void* origin, MPI_Count count, MPI_Datatype type, void* result, MPI_Count result_count,
+ MPI_Datatype result_type, int rank, MPI_Aint displacement, MPI_Count target_count,
+ MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
+  return call_get_accumulate(real::Get_accumulate_c, origin, count, type, result, result_count,
+                             result_type, rank, displacement, target_count, target_type, op, win);
 }
 
 MOBIUS_MPI_TWIN(Raccumulate_c)
-(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
- MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                               target_count, target_datatype, op, win, request);
-  }
-  return update_with_request({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                              {},
-                              false,
-                              target_rank,
-                              target_disp,
-                              target_count,
-                              target_datatype,
-                              op},
-                             window, request);
+(const void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ MPI_Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return call_raccumulate(real::Raccumulate_c, origin, count, type, rank, displacement,
+                          target_count, target_type, op, win, request);
 }
 
 MOBIUS_MPI_TWIN(Rget_accumulate_c)
-(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr,
- MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
- MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
- MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) {
-    return real::Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr,
-                                   result_count, result_datatype, target_rank, target_disp,
-                                   target_count, target_datatype, op, win, request);
-  }
-  return update_with_request({{const_cast<void*>(origin_addr), origin_count, origin_datatype},
-                              {result_addr, result_count, result_datatype},
-                              true,
-                              target_rank,
-                              target_disp,
-                              target_count,
-                              target_datatype,
-                              op},
-                             window, request);
+(const void* origin, MPI_Count count, MPI_Datatype type, void* result, MPI_Count result_count,
+ MPI_Datatype result_type, int rank, MPI_Aint displacement, MPI_Count target_count,
+ MPI_Datatype target_type, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  return call_rget_accumulate(real::Rget_accumulate_c, origin, count, type, result, result_count,
+                              result_type, rank, displacement, target_count, target_type, op, win,
+                              request);
 }
 #endif

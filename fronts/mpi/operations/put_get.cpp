@@ -112,113 +112,115 @@ int with_request(int result, const Window& window, MPI_Request* request) {
   return made == MPI_SUCCESS ? MPI_SUCCESS : raise(window, made);
 }
 
+// The calls of the standard with int counts and with MPI_Count. `own` is the MPI's function of that
+// name.
+template <typename Own, typename Count>
+int call_put(const Own& own, const void* origin, Count count, MPI_Datatype type, int rank,
+             MPI_Aint displacement, Count target_count, MPI_Datatype target_type, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return own(origin, count, type, rank, displacement, target_count, target_type, win);
+  }
+  return put(origin, count, type, rank, displacement, target_count, target_type, window,
+             Completion::kLater);
+}
+
+template <typename Own, typename Count>
+int call_get(const Own& own, void* origin, Count count, MPI_Datatype type, int rank,
+             MPI_Aint displacement, Count target_count, MPI_Datatype target_type, MPI_Win win) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return own(origin, count, type, rank, displacement, target_count, target_type, win);
+  }
+  return get(origin, count, type, rank, displacement, target_count, target_type, window,
+             Completion::kLater);
+}
+
+template <typename Own, typename Count>
+int call_rput(const Own& own, const void* origin, Count count, MPI_Datatype type, int rank,
+              MPI_Aint displacement, Count target_count, MPI_Datatype target_type, MPI_Win win,
+              MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return own(origin, count, type, rank, displacement, target_count, target_type, win, request);
+  }
+  return with_request(put(origin, count, type, rank, displacement, target_count, target_type,
+                          window, Completion::kNow),
+                      *window, request);
+}
+
+template <typename Own, typename Count>
+int call_rget(const Own& own, void* origin, Count count, MPI_Datatype type, int rank,
+              MPI_Aint displacement, Count target_count, MPI_Datatype target_type, MPI_Win win,
+              MPI_Request* request) {
+  Window* window = find_window(win);
+  if (window == nullptr) [[unlikely]] {
+    return own(origin, count, type, rank, displacement, target_count, target_type, win, request);
+  }
+  return with_request(get(origin, count, type, rank, displacement, target_count, target_type,
+                          window, Completion::kNow),
+                      *window, request);
+}
+
 }  // namespace
 }  // namespace mobius::mpi
 
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
 MOBIUS_MPI_TWIN(Put)
-(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                     target_count, target_datatype, win);
-  }
-  return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-             target_datatype, window, Completion::kLater);
+(const void* origin, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ int target_count, MPI_Datatype target_type, MPI_Win win) {
+  return call_put(real::Put, origin, count, type, rank, displacement, target_count, target_type,
+                  win);
 }
 
 MOBIUS_MPI_TWIN(Get)
-(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                     target_count, target_datatype, win);
-  }
-  return get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-             target_datatype, window, Completion::kLater);
+(void* origin, int count, MPI_Datatype type, int rank, MPI_Aint displacement, int target_count,
+ MPI_Datatype target_type, MPI_Win win) {
+  return call_get(real::Get, origin, count, type, rank, displacement, target_count, target_type,
+                  win);
 }
 
 MOBIUS_MPI_TWIN(Rput)
-(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
- MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                      target_count, target_datatype, win, request);
-  }
-  return with_request(put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, window, Completion::kNow),
-                      *window, request);
+(const void* origin, int count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ int target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
+  return call_rput(real::Rput, origin, count, type, rank, displacement, target_count, target_type,
+                   win, request);
 }
 
 MOBIUS_MPI_TWIN(Rget)
-(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
- MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                      target_count, target_datatype, win, request);
-  }
-  return with_request(get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, window, Completion::kNow),
-                      *window, request);
+(void* origin, int count, MPI_Datatype type, int rank, MPI_Aint displacement, int target_count,
+ MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
+  return call_rget(real::Rget, origin, count, type, rank, displacement, target_count, target_type,
+                   win, request);
 }
 
 #ifdef MOBIUS_MPI_HAS_LARGE_COUNTS
 MOBIUS_MPI_TWIN(Put_c)
-(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                       target_count, target_datatype, win);
-  }
-  return put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-             target_datatype, window, Completion::kLater);
+(const void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ MPI_Count target_count, MPI_Datatype target_type, MPI_Win win) {
+  return call_put(real::Put_c, origin, count, type, rank, displacement, target_count, target_type,
+                  win);
 }
 
 MOBIUS_MPI_TWIN(Get_c)
-(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                       target_count, target_datatype, win);
-  }
-  return get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-             target_datatype, window, Completion::kLater);
+(void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ MPI_Count target_count, MPI_Datatype target_type, MPI_Win win) {
+  return call_get(real::Get_c, origin, count, type, rank, displacement, target_count, target_type,
+                  win);
 }
 
 MOBIUS_MPI_TWIN(Rput_c)
-(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
- MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win, request);
-  }
-  return with_request(put(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, window, Completion::kNow),
-                      *window, request);
+(const void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ MPI_Count target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
+  return call_rput(real::Rput_c, origin, count, type, rank, displacement, target_count, target_type,
+                   win, request);
 }
 
 MOBIUS_MPI_TWIN(Rget_c)
-(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
- MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
- MPI_Request* request) {
-  Window* window = find_window(win);
-  if (window == nullptr) [[unlikely]] {
-    return real::Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                        target_count, target_datatype, win, request);
-  }
-  return with_request(get(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                          target_count, target_datatype, window, Completion::kNow),
-                      *window, request);
+(void* origin, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint displacement,
+ MPI_Count target_count, MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
+  return call_rget(real::Rget_c, origin, count, type, rank, displacement, target_count, target_type,
+                   win, request);
 }
 #endif

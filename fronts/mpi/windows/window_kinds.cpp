@@ -149,6 +149,40 @@ int query(const Window& window, int rank, MPI_Aint* bytes, MPI_Aint* unit, void*
   return MPI_SUCCESS;
 }
 
+// The calls of the standard with an int and with an MPI_Aint for the unit. `own` is the MPI's
+// function of that name.
+template <typename Own, typename Unit>
+int call_create(const Own& own, void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm,
+                MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, bytes, unit) && create_served(base, bytes, unit, info, comm, win, &result)) {
+    return result;
+  }
+  return own(base, bytes, unit, info, comm, win);
+}
+
+template <typename Own, typename Unit>
+int call_allocate(const Own& own, bool is_shared, MPI_Aint bytes, Unit unit, MPI_Info info,
+                  MPI_Comm comm, void* base, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (is_sound(comm, bytes, unit) &&
+      allocate_served(bytes, unit, info, comm, is_shared, base, win, &result)) {
+    return result;
+  }
+  return own(bytes, unit, info, comm, base, win);
+}
+
+template <typename Own, typename Unit>
+int call_shared_query(const Own& own, MPI_Win win, int rank, MPI_Aint* bytes, Unit* unit,
+                      void* base) {
+  const Window* window = find_window(win);
+  if (window == nullptr) return own(win, rank, bytes, unit, base);
+  MPI_Aint found = 1;
+  const int result = query(*window, rank, bytes, &found, base);
+  if (result == MPI_SUCCESS) *unit = static_cast<Unit>(found);
+  return result;
+}
+
 // After a fence that nothing followed a window may be freed.
 bool is_in_epoch(const Window& window) {
   return (window.access != Access::kNone && window.access != Access::kFence) || window.is_exposed ||
@@ -161,49 +195,29 @@ bool is_in_epoch(const Window& window) {
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
 MOBIUS_MPI_TWIN(Win_create)
-(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  int result = MPI_SUCCESS;
-  if (is_sound(comm, size, disp_unit) &&
-      create_served(base, size, disp_unit, info, comm, win, &result)) {
-    return result;
-  }
-  return real::Win_create(base, size, disp_unit, info, comm, win);
+(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return call_create(real::Win_create, base, size, unit, info, comm, win);
 }
 
 MOBIUS_MPI_TWIN(Win_allocate)
-(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  int result = MPI_SUCCESS;
-  if (is_sound(comm, size, disp_unit) &&
-      allocate_served(size, disp_unit, info, comm, false, base, win, &result)) {
-    return result;
-  }
-  return real::Win_allocate(size, disp_unit, info, comm, base, win);
+(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return call_allocate(real::Win_allocate, false, size, unit, info, comm, base, win);
 }
 
 MOBIUS_MPI_TWIN(Win_allocate_shared)
-(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  int result = MPI_SUCCESS;
-  if (is_sound(comm, size, disp_unit) &&
-      allocate_served(size, disp_unit, info, comm, true, base, win, &result)) {
-    return result;
-  }
-  return real::Win_allocate_shared(size, disp_unit, info, comm, base, win);
+(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return call_allocate(real::Win_allocate_shared, true, size, unit, info, comm, base, win);
+}
+
+MOBIUS_MPI_TWIN(Win_shared_query)
+(MPI_Win win, int rank, MPI_Aint* size, int* unit, void* base) {
+  return call_shared_query(real::Win_shared_query, win, rank, size, unit, base);
 }
 
 MOBIUS_MPI_TWIN(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   int result = MPI_SUCCESS;
   if (comm != MPI_COMM_NULL && create_dynamic_served(info, comm, win, &result)) return result;
   return real::Win_create_dynamic(info, comm, win);
-}
-
-MOBIUS_MPI_TWIN(Win_shared_query)
-(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* base) {
-  const Window* window = find_window(win);
-  if (window == nullptr) return real::Win_shared_query(win, rank, size, disp_unit, base);
-  MPI_Aint unit = 1;
-  const int result = query(*window, rank, size, &unit, base);
-  if (result == MPI_SUCCESS) *disp_unit = static_cast<int>(unit);
-  return result;
 }
 
 MOBIUS_MPI_TWIN(Win_attach)(MPI_Win win, void* base, MPI_Aint size) {
@@ -242,39 +256,22 @@ MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
 
 #ifdef MOBIUS_MPI_HAS_LARGE_COUNTS
 MOBIUS_MPI_TWIN(Win_create_c)
-(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  int result = MPI_SUCCESS;
-  if (is_sound(comm, size, disp_unit) &&
-      create_served(base, size, disp_unit, info, comm, win, &result)) {
-    return result;
-  }
-  return real::Win_create_c(base, size, disp_unit, info, comm, win);
+(void* base, MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return call_create(real::Win_create_c, base, size, unit, info, comm, win);
 }
 
 MOBIUS_MPI_TWIN(Win_allocate_c)
-(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  int result = MPI_SUCCESS;
-  if (is_sound(comm, size, disp_unit) &&
-      allocate_served(size, disp_unit, info, comm, false, base, win, &result)) {
-    return result;
-  }
-  return real::Win_allocate_c(size, disp_unit, info, comm, base, win);
+(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return call_allocate(real::Win_allocate_c, false, size, unit, info, comm, base, win);
 }
 
 MOBIUS_MPI_TWIN(Win_allocate_shared_c)
-(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
-  int result = MPI_SUCCESS;
-  if (is_sound(comm, size, disp_unit) &&
-      allocate_served(size, disp_unit, info, comm, true, base, win, &result)) {
-    return result;
-  }
-  return real::Win_allocate_shared_c(size, disp_unit, info, comm, base, win);
+(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win) {
+  return call_allocate(real::Win_allocate_shared_c, true, size, unit, info, comm, base, win);
 }
 
 MOBIUS_MPI_TWIN(Win_shared_query_c)
-(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* base) {
-  const Window* window = find_window(win);
-  if (window == nullptr) return real::Win_shared_query_c(win, rank, size, disp_unit, base);
-  return query(*window, rank, size, disp_unit, base);
+(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* unit, void* base) {
+  return call_shared_query(real::Win_shared_query_c, win, rank, size, unit, base);
 }
 #endif
