@@ -50,7 +50,7 @@ void Windows::give_back(Window* window) {
   window->locks = 0;
   window->base = nullptr;
   window->own_locks = nullptr;
-  window->team = MOB_TEAM_NONE;
+  window->members = nullptr;
   window->epoch = nullptr;
   window->locked = nullptr;
   window->mutexes = nullptr;

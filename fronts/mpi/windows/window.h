@@ -17,6 +17,7 @@
 #include "binding/abi.h"
 #include "synchronisation/target_lock.h"
 #include "windows/attached.h"
+#include "windows/members.h"
 #include "windows/program_memory.h"
 
 namespace mobius::mpi {
@@ -78,7 +79,7 @@ struct Window {
   int model = 0;
 
   MemberLocks* own_locks = nullptr;
-  mob_team_t team = MOB_TEAM_NONE;
+  Members* members = nullptr;
   mob_epoch_t epoch = nullptr;
   mob_access_t locked = nullptr;  // these two only in windows on several hosts
   mob_mutexes_t mutexes = nullptr;

@@ -35,8 +35,10 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   // The MPI says that there are no windows of those.
   if (is_intercommunicator(comm_)) return false;
   const bool has_job = join_job(comm_);
-  std::vector<mob_rank_t> ranks;
-  if (has_job) ranks = job_ranks(comm_);
+  Members* const kept = has_job ? kept_members(comm_) : nullptr;
+  std::vector<mob_rank_t> found;
+  if (has_job && kept == nullptr) found = job_ranks(comm_);
+  const std::vector<mob_rank_t>& ranks = kept != nullptr ? kept->ranks : found;
   int size = 0;
   static_cast<void>(real::Comm_size(comm_, &size));
   offer.rank = has_job ? mob_rank() : -1;
@@ -46,9 +48,11 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   }
   offer.locks = locks_;
   offer.can_serve = can_serve && !ranks.empty() && locks_ != nullptr ? 1 : 0;
+  int level = MPI_THREAD_MULTIPLE;
+  static_cast<void>(real::Query_thread(&level));
+  offer.has_one_caller = level != MPI_THREAD_MULTIPLE ? 1 : 0;
   offers_.resize(static_cast<size_t>(size));
-  auto comm = comm_;
-  if (exchange_over(&offer, sizeof offer, offers_.data(), &comm) != MPI_SUCCESS) return false;
+  if (!exchange(kept, offer)) return false;
   if (!std::ranges::all_of(offers_, [](const Offer& each) { return each.can_serve != 0; })) {
     count_left(!has_job        ? why_not_joined()
                : ranks.empty() ? "with processes that were not there at MPI_Init()"
@@ -56,6 +60,9 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
                                : "another process cannot serve it");
     return false;
   }
+  keeps_members_ = kept == nullptr && std::ranges::all_of(offers_, [](const Offer& each) {
+                     return each.has_one_caller != 0;
+                   });
   window_ = windows.make();
   Window& window = *window_;
   window.own_locks = std::exchange(locks_, nullptr);
@@ -75,27 +82,38 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   window.bytes = static_cast<MPI_Aint>(offer.bytes);
   window.unit = static_cast<int>(offer.unit);
   window.base = offer.base;
+  window.members = kept != nullptr ? kept : new Members{ranks};
+  ++window.members->windows;
   if (make_parts()) return true;
   count_left("Möbius could not make what belongs to it");
   return false;
 }
 
+bool Making::exchange(const Members* kept, const Offer& mine) {
+  if (kept != nullptr) {
+    return mob_allgather(kept->team, &mine, offers_.data(), sizeof mine) == MOB_OK;
+  }
+  auto comm = comm_;
+  return exchange_over(&mine, sizeof mine, offers_.data(), &comm) == MPI_SUCCESS;
+}
+
 bool Making::make_parts() {
   Window& window = *window_;
-  std::vector<mob_rank_t> ranks(offers_.size());
-  std::ranges::transform(offers_, ranks.begin(), &Offer::rank);
+  Members& members = *window.members;
   auto comm = comm_;
   // Each of these fails at all members or at none.
-  if (mob_team_gather(ranks.data(), window.size, exchange_over, &comm, &window.team) != MOB_OK ||
-      mob_epoch_create(window.team, &window.epoch) != MOB_OK) {
+  if (members.team == MOB_TEAM_NONE &&
+      mob_team_gather(members.ranks.data(), window.size, exchange_over, &comm, &members.team) !=
+          MOB_OK) {
     return false;
   }
+  if (mob_epoch_create(members.team, &window.epoch) != MOB_OK) return false;
   const bool all_here = std::all_of(window.targets.get(), window.targets.get() + window.size,
                                     [](const Target& target) { return target.is_here; });
   // Locks of processes on other hosts travel with what is done under them.
   if (!all_here) {
-    return mob_access_create(window.team, &window.locked) == MOB_OK &&
-           mob_mutexes_create(window.team, 1, &window.mutexes) == MOB_OK;
+    return mob_access_create(members.team, &window.locked) == MOB_OK &&
+           mob_mutexes_create(members.team, 1, &window.mutexes) == MOB_OK;
   }
   are_locks_found_ = find_locks();
   return true;
@@ -113,7 +131,8 @@ bool Making::find_locks() {
 bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
   const int32_t mine = is_ready && are_locks_found_ ? 1 : 0;
   int32_t all = 0;
-  if (mob_allreduce(window_->team, MOB_MIN, MOB_INT32, &mine, &all, 1) != MOB_OK || all == 0) {
+  if (mob_allreduce(window_->members->team, MOB_MIN, MOB_INT32, &mine, &all, 1) != MOB_OK ||
+      all == 0) {
     count_left("Möbius could not make its memory");
     return false;
   }
@@ -127,6 +146,7 @@ bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
   }
   if (*result != MPI_SUCCESS) return true;
   read_info(info_, window_);
+  if (keeps_members_) keep_members(comm_, window_->members);
   windows.insert(std::exchange(window_, nullptr), carrier);
   *win = carrier;
   count_served();
@@ -134,6 +154,9 @@ bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
 }
 
 void release_parts(Window* window) {
+  const mob_team_t team = window->members != nullptr ? window->members->team : MOB_TEAM_NONE;
+  // After this barrier nobody looks at the memory and locks of others any more.
+  if (team != MOB_TEAM_NONE) static_cast<void>(mob_team_barrier(team));
   if (window->memory != nullptr) {
     if (void* mine = mob_mem_local(window->memory)) remove_own_memory(mine);
     static_cast<void>(mob_mem_free(window->memory));
@@ -143,9 +166,8 @@ void release_parts(Window* window) {
   if (window->mutexes != nullptr) static_cast<void>(mob_mutexes_free(window->mutexes));
   if (window->locked != nullptr) static_cast<void>(mob_access_free(window->locked));
   if (window->epoch != nullptr) static_cast<void>(mob_epoch_free(window->epoch));
-  // After this barrier nobody looks at the locks of others any more.
-  if (window->team != MOB_TEAM_NONE) static_cast<void>(mob_team_free(window->team));
   static_cast<void>(mob_local_free(window->own_locks));
+  if (window->members != nullptr) leave_members(window->members);
 }
 
 }  // namespace mobius::mpi

@@ -16,6 +16,7 @@ struct Offer {
   mob_rank_t owner = -1;  // whose memory it is; -1: that of the member
   mob_rank_t rank = -1;   // of the member in the job
   int32_t can_serve = 0;
+  int32_t has_one_caller = 0;  // no two threads of the member call the MPI at once
   MemberLocks* locks = nullptr;
 };
 
@@ -38,6 +39,7 @@ class Making {
   bool finish(bool is_ready, MPI_Win* win, int* result);
 
  private:
+  bool exchange(const Members* kept, const Offer& mine);
   bool make_parts();
   bool find_locks();
 
@@ -48,6 +50,7 @@ class Making {
   std::vector<Offer> offers_;
   MemberLocks* locks_ = nullptr;  // until the window has them
   bool are_locks_found_ = true;
+  bool keeps_members_ = false;
 };
 
 // Frees what Möbius keeps of a window. Collective over it.

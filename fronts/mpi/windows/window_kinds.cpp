@@ -86,7 +86,8 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
       for (const Offer& each : making.offers()) own_bytes += each.bytes;
     }
   }
-  if (mob_team_alloc(window.team, own_bytes, asked_alignment(info), &window.memory) != MOB_OK) {
+  if (mob_team_alloc(window.members->team, own_bytes, asked_alignment(info), &window.memory) !=
+      MOB_OK) {
     return false;
   }
   const bool is_placed =
@@ -243,8 +244,8 @@ MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   if (window == nullptr) return real::Win_free(win);
   if (is_in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
   const Progressing progressing;
+  // What this process did in the window is done before any member frees its part.
   static_cast<void>(mob_flush_all());
-  static_cast<void>(mob_epoch_fence(window->epoch));
   // Its callbacks may still look at the window.
   const int result = real::Win_free(win);
   if (result != MPI_SUCCESS) return result;

@@ -13,7 +13,7 @@ pytest.importorskip("mpi_tools")
 if TYPE_CHECKING:
     from mpi_tools import Mpi
 
-PROGRAMS = ("basics", "datatypes", "updates", "errors", "progress", "communicators")
+PROGRAMS = ("basics", "datatypes", "updates", "errors", "progress", "communicators", "threads")
 
 
 @pytest.mark.slow

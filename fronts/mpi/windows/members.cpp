@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "windows/members.h"
+
+#include <mutex>
+
+#include "binding/bootstrap.h"
+#include "binding/real.h"
+
+namespace mobius::mpi {
+namespace {
+
+int do_not_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+// The MPI may call it late, when not all processes are there: MPI_Comm_free() below frees.
+int leave_alone(MPI_Comm, int, void*, void*) { return MPI_SUCCESS; }
+
+std::atomic<int> members_keyval = MPI_KEYVAL_INVALID;
+
+int make_keyval() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  int keyval = members_keyval.load(std::memory_order_relaxed);
+  if (keyval == MPI_KEYVAL_INVALID &&
+      real::Comm_create_keyval(do_not_copy, leave_alone, &keyval, nullptr) == MPI_SUCCESS) {
+    members_keyval.store(keyval, std::memory_order_release);
+  }
+  return keyval;
+}
+
+void free_if_unused(Members* members) {
+  if (members->windows > 0 || members->is_kept) return;
+  if (members->team != MOB_TEAM_NONE) static_cast<void>(mob_team_free(members->team));
+  delete members;
+}
+
+}  // namespace
+
+Members* kept_members(MPI_Comm comm) {
+  const int keyval = members_keyval.load(std::memory_order_acquire);
+  void* value = nullptr;
+  int flag = 0;
+  if (keyval == MPI_KEYVAL_INVALID ||
+      real::Comm_get_attr(comm, keyval, static_cast<void*>(&value), &flag) != MPI_SUCCESS) {
+    return nullptr;
+  }
+  return flag != 0 ? static_cast<Members*>(value) : nullptr;
+}
+
+void keep_members(MPI_Comm comm, Members* members) {
+  members->is_kept = real::Comm_set_attr(comm, make_keyval(), members) == MPI_SUCCESS;
+}
+
+void leave_members(Members* members) {
+  --members->windows;
+  free_if_unused(members);
+}
+
+}  // namespace mobius::mpi
+
+using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
+
+MOBIUS_MPI_TWIN(Comm_free)(MPI_Comm* comm) {
+  if (is_joined() && comm != nullptr && *comm != MPI_COMM_NULL) {
+    if (Members* members = kept_members(*comm)) {
+      const Progressing progressing;
+      members->is_kept = false;
+      static_cast<void>(real::Comm_delete_attr(*comm, members_keyval.load()));
+      free_if_unused(members);
+    }
+  }
+  return real::Comm_free(comm);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Two threads of each process, each with a window of its own over the same communicator. They fence
+ * and free theirs in any order. */
+
+#include <pthread.h>
+
+#include "check.h"
+
+enum { kThreads = 2, kFences = 200 };
+
+static MPI_Win wins[kThreads];
+static long* parts[kThreads];
+
+static void* use(void* number) {
+  const long me = (long)(size_t)number;
+  MPI_Win* win = &wins[me];
+  const int right = (check_rank + 1) % check_size;
+  MPI(MPI_Win_fence(0, *win));
+  for (long i = 1; i <= kFences; ++i) {
+    const long value = 1000 * me + i;
+    MPI(MPI_Put(&value, 1, MPI_LONG, right, 0, 1, MPI_LONG, *win));
+    MPI(MPI_Win_fence(0, *win));
+    CHECK(*parts[me] == value);
+    MPI(MPI_Win_fence(0, *win));
+  }
+  MPI(MPI_Win_free(win));
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  int provided;
+  MPI(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+  MPI(MPI_Comm_rank(MPI_COMM_WORLD, &check_rank));
+  MPI(MPI_Comm_size(MPI_COMM_WORLD, &check_size));
+  if (provided == MPI_THREAD_MULTIPLE) {
+    for (int round = 0; round < 2; ++round) {
+      pthread_t threads[kThreads];
+      for (int i = 0; i < kThreads; ++i) {
+        MPI(MPI_Win_allocate(sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &parts[i],
+                             &wins[i]));
+      }
+      for (size_t i = 0; i < kThreads; ++i) {
+        CHECK(pthread_create(&threads[i], NULL, use, (void*)i) == 0);
+      }
+      for (int i = 0; i < kThreads; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+  }
+  return check_end("threads");
+}
