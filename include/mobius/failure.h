@@ -29,7 +29,7 @@
  *   and atomics on them complete as usual, and mob_mem_address() still answers. A transfer that the
  *   rank was making when it died may be written in part. An accumulate may have reached some
  *   elements and not others; each element of at most 8 bytes is old or new. If messages to the rank
- *   could not be delivered, every flush of it reports that again.
+ *   could not be delivered, every flush of it reports that again; calls that free memory do not.
  * - Locks that it held inside the library pass to the next process that waits for them.
  * - Freeing an allocation whose team has a dead member returns MOB_ERR_PEER. The handle is gone;
  *   the memory is released when the job ends, because other processes may still use it.

@@ -241,6 +241,17 @@ void send_to_all(Job& job, unsigned handler, size_t bytes, Payload payload) {
     return to_victim;
   });
   job.finish();
+  // Messages that the victim did not get are no errors of memory that the survivors share.
+  mob_heap_t made = nullptr;
+  mob_mem_t mem = nullptr;
+  void* block = nullptr;
+  expect(mob_heap_create(job.survivors(), 1 << 16, 8 << 20, &made), MOB_OK, "mob_heap_create");
+  expect(mob_heap_malloc(made, 1000, &block), MOB_OK, "mob_heap_malloc");
+  expect(mob_heap_realloc(made, block, 2000, &block), MOB_OK, "mob_heap_realloc");
+  expect(mob_heap_free(made, block), MOB_OK, "mob_heap_free");
+  expect(mob_heap_destroy(made), MOB_OK, "mob_heap_destroy");
+  expect(mob_team_alloc(job.survivors(), 1000, 0, &mem), MOB_OK, "mob_team_alloc");
+  expect(mob_mem_free(mem), MOB_OK, "mob_mem_free");
 }
 
 }  // namespace

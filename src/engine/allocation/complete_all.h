@@ -8,11 +8,12 @@
 namespace mobius::engine {
 
 // Before memory is freed: completes what mob_flush_all() completes, and the program's messages,
-// because their handlers may put payloads there.
+// because their handlers may put payloads there. A message to a dead rank puts nothing anywhere,
+// and every flush of that rank reports it, so it is no error here.
 inline mob_status_t complete_all(const AllocationServices& services, const char* call) {
   const mob_status_t status = services.completion.complete_all(call);
   if (!services.messages.sent_by_program()) return status;
-  const mob_status_t sent = services.messages.flush_all(Whose::kProgram);
+  const mob_status_t sent = services.messages.flush_living(Whose::kProgram);
   return status != MOB_OK ? status : sent;
 }
 

@@ -326,15 +326,19 @@ mob_status_t Messages::flush(mob_rank_t rank, Whose whose) {
   return status;
 }
 
-mob_status_t Messages::flush_all(Whose whose) {
+mob_status_t Messages::flush_each(Whose whose, bool tells_of_dead) {
   mob_status_t first = MOB_OK;
   for (mob_rank_t rank = 0; rank < services_.peers.size(); ++rank) {
     const mob_status_t status = flush_one(rank, whose);
-    if (first == MOB_OK) first = status;
+    if (first == MOB_OK && (tells_of_dead || status != MOB_ERR_PEER)) first = status;
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return first;
 }
+
+mob_status_t Messages::flush_all(Whose whose) { return flush_each(whose, true); }
+
+mob_status_t Messages::flush_living(Whose whose) { return flush_each(whose, false); }
 
 uint64_t Messages::sent() {
   uint64_t sent = sent_.load(std::memory_order_acquire);

@@ -111,10 +111,12 @@ class Messages final : public RecordSinks {
   void read_late(mob_rank_t rank);
   // Ends the queued messages to a rank that died.
   void give_up(mob_rank_t rank);
-  // Waits for the messages to one rank. Both flushes are full fences, too.
+  // Waits for the messages to one rank. All flushes are full fences, too.
   mob_status_t flush(mob_rank_t rank, Whose whose);
   // Waits for all ranks, then returns the first error.
   mob_status_t flush_all(Whose whose);
+  // The same, and a message that a dead rank did not get is no error.
+  mob_status_t flush_living(Whose whose);
 
   // Receives the messages of a link.
   std::unique_ptr<RecordSink> make_sink(StreamHead& incoming) override;
@@ -184,6 +186,7 @@ class Messages final : public RecordSinks {
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                        mob_status_t (MessageSender::*how)(const Outgoing&));
   mob_status_t flush_one(mob_rank_t rank, Whose whose);
+  mob_status_t flush_each(Whose whose, bool tells_of_dead);
   void count(mob_rank_t rank, const Outgoing& message, mob_status_t status);
   mob_status_t connect(mob_rank_t rank);
   mob_status_t reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
