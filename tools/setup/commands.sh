@@ -119,6 +119,13 @@ python_part() {
 
 # The test runner builds the presets itself: a failed build counts as one failed test.
 command_test() {
+  case " $* " in
+    *" --soak"*)
+      locked set_up build python -- release:soak_driver || exit
+      python_part soak --root "$root" "$@"
+      exit
+      ;;
+  esac
   if ! locked set_up build python test -- || ! use_cmake; then
     echo "0 passed, 1 failed, 0 skipped"
     exit 1
