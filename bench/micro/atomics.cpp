@@ -67,7 +67,7 @@ constexpr size_t kAreaBytes = kRows * kPitchDoubles * sizeof(double);
 
 Benchmark accumulate_rows(mob_rank_t target, double* remote, double* local) {
   return {"accumulate_rows",
-          "128 rows of 512 bytes of doubles added to every other 512 bytes of a local peer",
+          "128 rows of 512 bytes of doubles added, stride 1024, at a local peer",
           {updates("plain loops",
                    [=] {
                      for (size_t row = 0; row < kRows; ++row) {

@@ -84,7 +84,7 @@ Variant allreduces(const Buffers& buffers, size_t bytes, int turns) {
 
 std::vector<Benchmark> barrier_benchmarks() {
   std::vector<Benchmark> result;
-  Benchmark barrier{"barrier", "a barrier of " + std::to_string(mob_size()) + " processes", {}};
+  Benchmark barrier{"barrier", "a barrier of all processes", {}};
   if (mob_size() == 2) {
     mob_mem_t memory = nullptr;
     require(mob_mem_alloc(sizeof(Flag), &memory), "mob_mem_alloc");

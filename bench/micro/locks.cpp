@@ -124,7 +124,8 @@ std::vector<Benchmark> lock_benchmarks() {
   std::vector<Benchmark> result = {
       {"lock", "acquire and release a lock that nobody else wants", variants(locks, 1)}};
   if (mob_size() > 1) {
-    result.push_back({"lock_contended", "a turn of a lock that two processes want all the time",
+    result.push_back({"lock_contended",
+                      "one turn of a lock that two processes take again and again",
                       variants(locks, 2)});
   }
   return result;

@@ -148,7 +148,7 @@ bool run(const Options& options) {
   bind_to_processor(mob_rank());
   for (const Benchmark& benchmark : all) {
     if (options.list) {
-      if (mob_rank() == 0) fmt::print("{:<12} {}\n", benchmark.name, benchmark.what);
+      if (mob_rank() == 0) fmt::print("{:<19} {}\n", benchmark.name, benchmark.what);
       continue;
     }
     if (!options.names.empty() && std::ranges::count(options.names, benchmark.name) == 0) continue;

@@ -114,7 +114,7 @@ std::vector<Benchmark> neighbour_benchmarks() {
     sizes.variants.push_back(per_byte(std::to_string(bytes) + " bytes", bytes, put(0, 0, bytes)));
   }
   Benchmark alignments{
-      "alignments", "places of 2048 bytes within a line, there and here", {}, true};
+      "alignments", "2048 bytes at all alignments in a cache line, of target and source", {}, true};
   for (const size_t to : {0, 1, 2, 4, 8, 16, 31, 32, 48, 63}) {
     for (const size_t from : {0, 1, 8, 32, 63}) {
       alignments.variants.push_back(per_byte(
@@ -123,7 +123,7 @@ std::vector<Benchmark> neighbour_benchmarks() {
   }
   // Memory of malloc() begins 16 bytes after a page boundary.
   Benchmark distances{
-      "distances", "places of 16384 bytes, so far behind in their page as the source", {}, true};
+      "distances", "16384 bytes, by how far the target lies behind the source in a page", {}, true};
   for (const size_t behind : {0, 1, 8, 16, 31, 32, 64, 256, 2048, 4080}) {
     distances.variants.push_back(
         per_byte("put " + std::to_string(behind) + " behind", 16384, put(behind, 0, 16384)));

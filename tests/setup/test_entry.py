@@ -93,6 +93,30 @@ def test_list_needs_no_setup(checkout: Checkout, call: str) -> None:
     assert checkout.files() == before
 
 
+@pytest.mark.parametrize("call", ["bench micro --list", "bench micro --json --list put8"])
+def test_list_of_micro_needs_no_setup(checkout: Checkout, call: str) -> None:
+    checkout.use_python()
+    before = checkout.files()
+    done = checkout.run(*call.split(), extra={"PYTHONPATH": "/nowhere"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search("^put8 +one 8-byte put", done.stdout, re.M)
+    assert re.search("^startup +a job", done.stdout, re.M)
+    assert checkout.calls() == []
+    assert checkout.files() == before
+
+
+def test_list_of_micro_is_that_of_the_program(installed: Installed) -> None:
+    mobius = installed.prefix / "bin" / "mobius"
+    program = installed.prefix / "libexec" / "mobius" / "micro"
+    native = installed.run(mobius, "run", "-n", "2", program, "--list", cwd=installed.prefix)
+    shown = installed.run(mobius, "bench", "micro", "--list", cwd=installed.prefix)
+    lists = [
+        [line.split(maxsplit=1) for line in done.stdout.splitlines()] for done in (native, shown)
+    ]
+    assert len(lists[0]) > 30
+    assert lists[1] == [*lists[0], ["startup", "a job from its command to its end"]]
+
+
 def test_help_of_native_subcommands_is_that_of_the_program(installed: Installed) -> None:
     for subcommand in ("run", "mpirun", "info", "tune", "explain"):
         program = installed.run(
@@ -108,7 +132,7 @@ def test_programs_are_built_without_the_tests(checkout: Checkout, call: str) -> 
     built = [name for name in checkout.calls() if name.startswith("ninja") and " -n" not in name]
     assert built
     assert all(name.endswith(" mobius_installed") for name in built)
-    # What is missing of the rest is built when it is asked for.
+    # `build` makes the rest.
     checkout.fake("ninja", "")
     checkout.forget_calls()
     assert checkout.run("build").returncode == 0

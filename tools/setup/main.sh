@@ -96,10 +96,7 @@ case $1 in
           exit
           ;;
         --list)
-          case "$1 ${2-}" in
-            "bench micro") ;; # the program has the list
-            bench\ *) describe "$@" ;;
-          esac
+          [ "$1" != bench ] || describe "$@"
           ;;
       esac
     done

@@ -22,6 +22,50 @@ STARTUP = "startup"
 _STARTS = 15
 _LIMIT_S = 600.0
 
+# As in bench/micro: a list must not need the program. A test compares.
+_BENCHMARKS = {
+    "put8": "one 8-byte put of a loop over 16 KiB of a local peer",
+    "get8": "one 8-byte get of a loop over 16 KiB of a local peer",
+    "put8_flush": "an 8-byte put with remote completion, lines owned by the origin",
+    "copy_4k": "transfer of 4096 bytes",
+    "copy_64k": "transfer of 65536 bytes",
+    "copy_512k": "transfer of 524288 bytes",
+    "copy_4m": "transfer of 4194304 bytes",
+    "copy_16m": "transfer of 16777216 bytes",
+    "strided_8_16": "1024 × 8 bytes, stride 16",
+    "strided_64_128": "512 × 64 bytes, stride 128",
+    "strided_512_1024": "128 × 512 bytes, stride 1024",
+    "strided_512_4096": "128 × 512 bytes, stride 4096",
+    "strided_4096_8192": "64 × 4096 bytes, stride 8192",
+    "fetch_add8": "fetch-and-add of 8 bytes, all on one line",
+    "accumulate_rows": "128 rows of 512 bytes of doubles added, stride 1024, at a local peer",
+    "accumulate_integers": "64 KiB of uint32 added to those of a local peer",
+    "exposed_put8": "8 bytes to memory from malloc()",
+    "exposed_strided": "128 × 512 bytes, stride 1024, of memory from malloc()",
+    "exposed_fetch_add8": "fetch-and-add on memory from malloc()",
+    "moved_put8": "8 bytes to memory from malloc() whose pages were moved",
+    "moved_strided": "128 × 512 bytes, stride 1024, of memory whose pages were moved",
+    "moved_fetch_add8": "fetch-and-add on memory whose pages were moved",
+    "neighbours": "sizes of mob_put, one after the other",
+    "alignments": "2048 bytes at all alignments in a cache line, of target and source",
+    "distances": "16384 bytes, by how far the target lies behind the source in a page",
+    "strides": "boxes of 128 × 256 bytes, one stride after the other",
+    "one_way": "an 8-byte put until a polling peer on another processor sees it",
+    "message_8": "a message of 8 bytes until the handler of a polling peer has run",
+    "message_wake": "a message of 8 bytes and its reply by a progress thread that slept",
+    "message_4k": "messages of 4096 bytes to a peer that polls",
+    "message_16k": "messages of 16384 bytes to a peer that polls",
+    "message_64k": "messages of 65536 bytes to a peer that polls",
+    "message_1m": "messages of 1048576 bytes to a peer that polls",
+    "barrier": "a barrier of all processes",
+    "collective8": "collective calls of 8 bytes",
+    "collective1m": "collective calls of 1 MiB",
+    "sync": "a 4-byte put until its target knows of it: half a round trip",
+    "lock": "acquire and release a lock that nobody else wants",
+    "lock_contended": "one turn of a lock that two processes take again and again",
+    STARTUP: "a job from its command to its end",
+}
+
 _HELP = """Usage: mobius bench micro [OPTIONS] [NAME]...
 
 Sets Möbius against the bare machine: medians of interleaved rounds, and their ratio to a limit that
@@ -30,7 +74,7 @@ is measured in the same run. Keeps nothing.
   NAME         a benchmark (default: all); startup, which times whole jobs, is one, too
   --rounds N   rounds of every variant, 1 to 10000 (default 15)
   --json       print one JSON object per variant
-  --list       list the benchmarks but startup; measure nothing
+  --list       list the benchmarks; measure nothing
   -h, --help   this text
 """
 
@@ -39,6 +83,10 @@ def run_micro(arguments: Sequence[str], locations: Locations) -> int:
     """Runs the benchmarks that `arguments` name (all without names); returns the exit code."""
     if {"--help", "-h"} & set(arguments):
         sys.stdout.write(_HELP)
+        return 0
+    if "--list" in arguments:
+        for name, what in _BENCHMARKS.items():
+            print(f"{name:<19} {what}")
         return 0
     command, program = locations.program("mobius"), locations.program("micro")
     if command is None or program is None:
@@ -51,7 +99,7 @@ def run_micro(arguments: Sequence[str], locations: Locations) -> int:
     if names != [STARTUP]:
         rest = [argument for argument in arguments if argument != STARTUP]
         code = subprocess.run([*launch, *rest], check=False).returncode
-        if code != 0 or "--list" in arguments:
+        if code != 0:
             return code
     if not names or STARTUP in names:
         _measure_startup(command, program, as_json=as_json)
@@ -74,7 +122,7 @@ def _measure_startup(command: Path, program: Path, *, as_json: bool) -> None:
             if code != 0:
                 raise InstrumentError(f"'{' '.join(arguments)}' failed with exit code {code}")
     if not as_json:
-        print(f"{STARTUP} – a job from its command to its end")
+        print(f"{STARTUP} – {_BENCHMARKS[STARTUP]}")
     for name, values in times.items():
         middle = statistics.median(values)
         if as_json:
