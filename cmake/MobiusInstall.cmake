@@ -1,4 +1,4 @@
-# What `cmake --install` copies. The layout is fixed (lib, not lib64 or a multiarch folder) and every
+# The files that `cmake --install` copies. The layout is fixed (lib, not lib64 or a multiarch folder) and every
 # file finds the others from its own place, so that the installed folder works when it is moved.
 
 # Debug information and __FILE__ name sources relative to the checkout: nothing installed may tell

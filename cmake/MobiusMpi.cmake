@@ -39,8 +39,8 @@ function(mobius_mpicc_includes mpicc result)
   set(${result} "${folders}" PARENT_SCOPE)
 endfunction()
 
-# What a header says of itself: "ABI STANDARD NAME", where STANDARD is a number that grows; empty where it
-# is of no MPI that is known here, or of one before MPI-3.
+# Describes an MPI by its header: "ABI STANDARD NAME", where STANDARD is a number that grows; empty if the
+# header is of an unknown MPI, or of one before MPI-3.
 function(mobius_describe_mpi_header folders header result)
   set(${result} "" PARENT_SCOPE)
   set(source ${PROJECT_BINARY_DIR}/fronts/mpi/describe.c)

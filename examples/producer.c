@@ -50,7 +50,7 @@ int main(void) {
   int64_t produced = 0, consumed = 0;
   uint64_t wrong = 0;
   while (produced < kItems || consumed < kItems) {
-    /* Whichever comes first: an item (arrived > consumed), or a free slot at the consumer
+    /* Wait for an item (arrived > consumed) or for a free slot at the consumer
      * (taken > produced - kSlots). */
     const int64_t beyond[2] = {consumed, produced - kSlots};
     const int finished[2] = {consumed == kItems, produced == kItems};

@@ -3,7 +3,7 @@
 /*
  * Any MPI from 3.0 on. Compiled with each library's own mpicc.
  *
- * What MPI allows, and the reasons for this design (sections of MPI 4.1):
+ * The rules of MPI and the reasons for this design (sections of MPI 4.1):
  *
  * - flush: one lock_all epoch for the whole cell. Polling the own window with plain loads is
  * allowed while the epoch is open, and in the unified memory model (12.4, the window says which it

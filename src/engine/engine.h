@@ -69,7 +69,7 @@ struct Mappings {
   std::shared_ptr<NotificationMemory> notifications;
 };
 
-// What a rank that is a thread shares with the other ranks of its process.
+// Resources that a rank which is a thread shares with the other ranks of its process.
 struct ThreadSeat {
   int segment;
   job::ControlBlock* control;

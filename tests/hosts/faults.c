@@ -4,7 +4,7 @@
  * `hosts_faults FOLDER WHAT`. Each rank repeats WHAT with the rank that is half the job away, until
  * a call fails or FOLDER/stop exists. It writes the result to FOLDER/rank.R: the name of the
  * status, a tab, and the error's text. FOLDER/ready.R says that it has begun. It uses files because
- * the launcher's output may be what is broken. Whatever status a call returned, data are right. */
+ * the launcher's output may be what is broken. Data are right with any status. */
 
 #include <mobius/mobius.h>
 

@@ -179,7 +179,7 @@ def test_both_curves_are_in_the_report(synthetic: Make) -> None:
     # The library that is nearer comes first; 20,000 ns beside 100 ns.
     text = "20.0 µs in Möbius, flush, allocated memory (200 times as long as on one host)"
     assert text in page
-    # What is said of one host is not mixed with times between hosts.
+    # Sentences about one host do not use times between hosts.
     assert "Möbius completes a put 1.99 to 2.0 times faster" in " ".join(written.sentences)
     assert "Between hosts: for small transfers use Möbius" in page
     with (path.parent / "results.csv").open(encoding="utf-8") as file:

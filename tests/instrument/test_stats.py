@@ -108,7 +108,7 @@ def test_ratio_of_what_was_measured_in_the_same_launches() -> None:
     assert unlike.value == pytest.approx((1.5 * 1.1) ** 0.5)
     assert unlike.low < 1.11
     assert unlike.high > 1.49
-    # What has not the same launches is as if they were not.
+    # Cells of different launches are compared as unpaired.
     assert ratio_of_medians(slow, fast[:1], 1, paired=True).high > 2
 
 

@@ -195,9 +195,9 @@ class Launcher:
         return [int(self.file(f"pid.{rank}")) for rank in range(count)]
 
     def clean_up(self) -> list[str]:
-        """End what is left, and say what it was.
+        """End processes that were left behind, and name them.
 
-        What belongs to a job that still runs is not left behind: its test failed and gave up.
+        Those of a job that still runs do not count: its test failed and gave up.
         """
         running = any(process.poll() is None for process in self.started)
         left = [] if running else [f"{pid} {self._command_line(pid)}" for pid in self._settled()]

@@ -220,7 +220,7 @@ def test_a_malformed_setting_is_an_error_and_an_unknown_one_a_warning(tmp_path: 
     done = explain("put 0 8\n", MOBIUS_SPIN="abc")
     assert done.returncode == 0
     assert "unknown setting MOBIUS_SPIN ignored; did you mean MOBIUS_SPIN_NS?" in done.stderr
-    # What was recorded has its own, wherever it is looked at.
+    # A recording has its own settings, wherever it is explained.
     trace = tmp_path / "trace.json"
     trace.write_text('[\n{"name":"process_name","ph":"M","pid":0,"tid":0}\n]\n')
     done = explain("", str(trace), MOBIUS_SPIN_NS="abc")

@@ -217,7 +217,7 @@ def test_thresholds_follow_their_settings() -> None:
         assert value_of(chosen[key]) == {"ns": 77, "source": "environment"}
     assert value_of(chosen["yields"]) == {"count": 5, "source": "environment"}
     assert value_of(chosen["rma_bytes"]) == {"bytes": 1 << 20, "source": "environment"}
-    # What is chosen is not tried out.
+    # A chosen value needs no trial.
     assert "rma_try_bytes" in standard
     assert "rma_try_bytes" not in chosen
 

@@ -22,7 +22,7 @@ LAYOUT = "=III4i16s16s100s"
 MAGIC = 0x314D424F
 HELLO, WELCOME, REFUSED, GOODBYE, CHALLENGE = 1, 2, 3, 4, 7
 
-# What the ranks below have in common: join(), leave(), and say() for the tests.
+# Functions of the ranks below: join(), leave(), and say() for the tests.
 RANK = (
     "import array, hmac, os, signal, socket, struct, sys, time",
     f"LAYOUT, MAGIC = {LAYOUT!r}, {MAGIC}",
@@ -170,7 +170,7 @@ def test_garbage_is_dropped_and_harms_nobody(launcher: Launcher, case: str) -> N
     done = launcher.run("-n", "2", *program)
     assert done.returncode == 0
     assert sorted(done.stdout.split()) == [b"2", b"2", b"b''", b"b''"]
-    # Who says nothing, or Goodbye before Hello, is no stranger.
+    # A process that sends nothing, or Goodbye before Hello, is not reported as a stranger.
     is_told = case not in ("no Hello", "nothing", "an empty message")
     assert done.stderr.count(b"and is not of this job\n") == 2 * is_told
     assert len(done.stderr.splitlines()) == 2 * is_told

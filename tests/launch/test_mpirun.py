@@ -23,7 +23,7 @@ FRONTS = ("ompi", "mpich", "mpiabi")
 PROGRAM = "int MPI_Init(void);\nint main(void) { return MPI_Init(); }\n"
 LIBRARY = "int MPI_Init(void) { return 0; }\nint PMPI_Init(void) { return 0; }\n"
 OPEN_MPI = LIBRARY + "int ompi_mpi_comm_world;\nint ompi_mpi_init;\n"
-# What each launcher says of itself, and then how it was called.
+# Each launcher prints this, and then the words of its call.
 VERSIONS = {
     "openmpi4": "mpirun.openmpi (OpenRTE) 4.1.4",
     "openmpi5": "mpirun (Open MPI) 5.0.11",

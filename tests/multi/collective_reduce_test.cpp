@@ -298,7 +298,7 @@ TEST(Reduce, OperationsOfTheUserKeepTheOrder) {
   EXPECT_TRUE(calls > 0 || mob_size() == 1);
 }
 
-// Whatever memory the caller passes.
+// Even in memory of the caller that is not aligned.
 TEST(Reduce, OperationsOfTheUserGetAlignedElements) {
   constexpr size_t kMost = 20'000;
   const mob_rank_t me = mob_rank();

@@ -318,7 +318,7 @@ TEST(Faults, WhatSynchronisesReturnsThemAndHasBeen) {
       EXPECT_EQ(status, MOB_ERR_PEER) << mob_last_error();
     }
     EXPECT_EQ(failures, injects() ? 1 : 0);
-    // Whichever is still held.
+    // One of the two may still be held.
     (void)mob_mutex_unlock(mutexes, 0, target);
     (void)mob_access_unlock(access, target);
     EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();

@@ -143,7 +143,7 @@ static void local_peer(void) {
   need(mob_barrier(), "mob_barrier");
   if (mob_rank() == last) stop();
   const mob_status_t status = mob_barrier();
-  if (mob_is_host_mate(last) == 1) fail("a barrier without its host-mate ended");
+  if (mob_is_host_mate(last) == 1) fail("a barrier ended without its local peer");
   need_lost(status, "rank 3 ", "mob_barrier");
   if (mob_rank() != 0) {
     need(mob_notify(0), "mob_notify");

@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 Finished = subprocess.CompletedProcess[str]
 
-# What every POSIX system has, for PATHs that must not offer more.
+# The commands of every POSIX system, for PATHs that must not offer more.
 BASICS = (
     "sh awk basename cat chmod cp cut dirname env false find grep head id ls mkdir mv nproc pwd "
     "readlink rm sed sort tail touch tr true uname wc flock"

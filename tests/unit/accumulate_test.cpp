@@ -171,7 +171,7 @@ TEST(WordZones, AreThoseThatARangeHasAPartOf) {
   EXPECT_EQ(word_zones(2048, 60 * 1024), WordsIn::kAll >> 2 & WordsIn::kAll << 2);
 }
 
-// Whichever zones are admitted, every element is combined once, and fetched in its place.
+// With any zones admitted, every element is combined once, and fetched in its place.
 TEST(Accumulate, AnyZonesGiveTheSameSums) {
   constexpr size_t kCount = 3 * kLockBlockBytes / sizeof(uint32_t);
   std::vector<uint32_t> target(kCount);

@@ -89,7 +89,7 @@ TEST_F(Copy, AroundTheThresholds) {
   }
 }
 
-// Whichever way is in use.
+// With either way in use.
 TEST_F(Copy, ToAPeerEitherWay) {
   constexpr size_t kTried = detail::kLeastTriedBytes;
   constexpr size_t kTriedPart = detail::kLeastTriedPart;

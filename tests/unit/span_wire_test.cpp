@@ -68,7 +68,7 @@ TEST(SpanWire, NonsenseIsRefused) {
   for (size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_FALSE(SpanWire::read(bytes.data(), length, 100, &read)) << length;
   }
-  // Whatever byte is changed, the reader reads nothing beyond the bytes and names no more spans.
+  // After a change of any byte, the reader reads nothing beyond the bytes and names no more spans.
   std::mt19937 random(5);
   for (int round = 0; round < 20000; ++round) {
     std::vector<unsigned char> changed = bytes;

@@ -88,7 +88,7 @@ std::string loader_of(std::string_view file, bool* is_elf) {
   return {};
 }
 
-// What a program writes within ten seconds, up to 64 KiB; empty if it cannot be started.
+// A program's output of ten seconds, up to 64 KiB; empty if it cannot be started.
 std::string output_of(const std::vector<std::string>& words) {
   constexpr size_t kMost = 65536;
   constexpr auto kLongest = std::chrono::seconds(10);
@@ -101,7 +101,7 @@ std::string output_of(const std::vector<std::string>& words) {
     return {};
   }
   if (child == 0) {
-    // What is preloaded here would be listed as something that the program needs.
+    // A library preloaded here would be listed as one that the program needs.
     unsetenv("LD_PRELOAD");
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);

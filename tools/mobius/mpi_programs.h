@@ -19,7 +19,7 @@ const char* abi_name(MpiAbi abi);
 const char* abi_title(MpiAbi abi);
 MpiAbi abi_of_name(std::string_view name);
 
-// What the loader would load for a program.
+// The MPI that the loader would load for a program.
 struct MpiProgram {
   enum class Kind { kOther, kShared, kInside };
 
@@ -43,7 +43,7 @@ struct MpiLauncher {
 // `path` is run with --version, but only if it is called as launchers are.
 MpiLauncher describe_launcher(const std::string& path);
 
-// What the build recorded of each front: what it was made with, or why it was not made.
+// The build's record of each front: the MPI it was made with, or the reason why it was not made.
 struct MpiFront {
   MpiAbi abi;
   bool is_made;

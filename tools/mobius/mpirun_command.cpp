@@ -87,7 +87,7 @@ std::string why_missing(MpiAbi abi) {
   return "";
 }
 
-// What is to be started, as far as it was found out.
+// The launcher and program to start, as far as they are known.
 struct Found {
   MpiLauncher launcher;
   std::string program;  // the word that names the program; empty if no program of an MPI was found

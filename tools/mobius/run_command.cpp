@@ -38,7 +38,7 @@ constexpr std::string_view kTakeValue[] = {"-n",         "--processes", "--bind"
                                            "--on-death", "--env",       "--hosts",
                                            "--stdin",    "--stdout",    "--virtual-hosts"};
 
-// What users of other launchers write, and what it is called here.
+// Options of other launchers, and their counterparts here.
 struct ForeignOption {
   std::string_view name;
   std::string_view advice;

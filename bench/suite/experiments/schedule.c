@@ -222,8 +222,8 @@ typedef struct finding {
 } finding_t;
 static const finding_t kNothing = {0, 0, 0};
 
-/* What surrounds an area: of the two ranks another byte, or what is moved too far would not show.
- */
+/* The byte around an area: another one for each of the two ranks, so that a write past the end
+ * shows. */
 static unsigned char guard_of(const epoch_t* e) { return e->to != SUITE_NOBODY ? 0xa5 : 0x5a; }
 
 static void set_guards(const epoch_t* e, unsigned char* area, size_t room) {

@@ -24,7 +24,7 @@ constexpr size_t rounded(size_t bytes, size_t unit) {
 
 }  // namespace
 
-// What a member asks for. The call fails unless all members ask for the same.
+// A member's request. The call fails unless all members ask for the same.
 struct SymmetricHeap::Request {
   size_t block;  // offset, kNoBlock for none
   size_t bytes;

@@ -68,7 +68,7 @@ class InterHost final : public TeamBackend {
   // The members of one host; the first is the leader.
   using Group = std::vector<mob_rank_t>;
 
-  // What a leader sends to the leader of another host, and receives from it.
+  // The bytes that a leader sends to the leader of another host, and those it receives.
   struct Parcel {
     const char* out = nullptr;
     size_t out_bytes = 0;

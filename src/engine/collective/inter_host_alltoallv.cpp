@@ -65,7 +65,7 @@ class InterHost::Alltoallv {
   mob_status_t run(const void* in, void* out);
 
  private:
-  // What the leader has received for one member of its host.
+  // The blocks that the leader has received for one member of its host.
   struct Share {
     std::vector<char> sizes;  // uint64_t
     std::vector<char> blocks;

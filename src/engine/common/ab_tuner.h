@@ -106,7 +106,7 @@ class AbTuner {
   Taken first_;
   Taken second_;
   bool is_over_ = false;
-  // What the last trial found.
+  // The result of the last trial.
   bool is_decided_ = false;
   bool first_is_faster_ = false;
   uint32_t pause_ = kFirstPause;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What watches this rank: hooks (MOBIUS_HOOKS), the timeline (MOBIUS_TRACE), the counts
+// The observers of this rank: hooks (MOBIUS_HOOKS), the timeline (MOBIUS_TRACE), the counts
 // (MOBIUS_STATS). Any component may ask; the hook chain fills it in when the job starts.
 
 #include <mobius/job.h>

@@ -33,7 +33,7 @@ class PeerReports {
   // The same for more and more processes of other hosts, when the caller waits for none in
   // particular.
   virtual void watch_more() = 0;
-  // What became of a process that died or was lost, as the end of a sentence that begins with its
+  // How a process was lost, as the end of a sentence that begins with its
   // rank.
   virtual std::string fate(mob_rank_t rank) = 0;
   // Peers::is_ending() and Peers::is_at_end().
@@ -93,7 +93,7 @@ class Peers {
     reports_.watch(rank);
     return has_gone(rank);
   }
-  // What became of a process that died, left or was lost, as the end of a sentence that begins with
+  // How a process died, left or was lost, as the end of a sentence that begins with
   // its rank.
   std::string fate(mob_rank_t rank) { return reports_.fate(rank); }
   std::string fate_of_lost(mob_rank_t rank) {

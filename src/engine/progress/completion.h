@@ -114,7 +114,7 @@ struct Pending {
   std::atomic<int> users = 1;
 };
 
-// What else has to happen when transfers complete or cannot; known to components below this folder.
+// Further steps when transfers complete or cannot; components that use this folder implement them.
 class TransferDependents {
  public:
   TransferDependents() = default;

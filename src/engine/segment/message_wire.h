@@ -58,7 +58,7 @@ struct SharedCopy {
   uint64_t to;                                // where it goes, in the receiver
   std::atomic<uint64_t> claimed;              // up to here somebody copies it, or has
   alignas(64) std::atomic<uint64_t> settled;  // bytes that the sender claimed and is done with
-  // What the sender could not copy of these. It claims nothing any more afterwards.
+  // The part of these that the sender could not copy. It claims nothing any more afterwards.
   uint64_t failed_at;
   uint64_t failed_bytes;
 };
@@ -78,7 +78,7 @@ inline size_t claim_part(SharedCopy& copy, size_t payload_bytes, size_t* offset)
   return part;
 }
 
-// What the two ends of a stream tell each other besides the records.
+// State that the two ends of a stream share besides the records.
 struct StreamHead {
   mob_rank_t sender;
   std::atomic<uint32_t> starved;  // the sender waits for room

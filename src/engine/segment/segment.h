@@ -135,8 +135,8 @@ class Segment {
   // Gives pages of the window back.
   void release_memory(uint64_t offset, size_t bytes);
 
-  // Closes chunks of the window to this process. What the inlined path remembers of them, for any
-  // rank that ever had them, goes too: it would reach closed memory when they are used again.
+  // Closes chunks of the window to this process. Also removes the entries of the inlined path
+  // for any rank that ever had them, which would reach closed memory when they are used again.
   void close_chunks(uint64_t offset, uint64_t chunks);
 
  private:

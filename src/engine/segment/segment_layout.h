@@ -26,7 +26,7 @@ inline constexpr unsigned kChunkShift = 21;
 inline constexpr size_t kChunkBytes = size_t{1} << kChunkShift;
 static_assert(kChunkBytes == AtomicZones::kChunkBytes);
 
-// What other processes write or read of one process.
+// The state of one process that other processes write or read.
 struct ProcessBlock {
   // Rung when something happened that a thread of this process may be sleeping for.
   struct alignas(64) Doorbell {

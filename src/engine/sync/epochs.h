@@ -51,7 +51,7 @@ class Epochs final : public RemoteObject {
 
   void told(mob_rank_t rank, mob_rank_t member, uint64_t index, uint32_t value) override;
 
-  // What one member tells another. The area of the team holds one for each ordered pair.
+  // One member's counts for another. The area of the team holds them for each ordered pair.
   struct Words {
     std::atomic<uint32_t> posted;     // exposures that the writer posted to the reader
     std::atomic<uint32_t> completed;  // accesses to the reader that the writer completed

@@ -33,7 +33,7 @@ class Directory {
   virtual mob_status_t fetch(mob_rank_t rank, std::string_view key,
                              std::vector<unsigned char>* value) = 0;
 
-  // What the launcher reports of a process; false where it reports nothing.
+  // Reports of the launcher about a process; false where it reports nothing.
   virtual bool is_dead(mob_rank_t rank) = 0;
   virtual bool has_left(mob_rank_t rank) = 0;
 

@@ -31,7 +31,7 @@ constexpr unsigned kMostAttempts = 8;
 constexpr int kLookMs = 200;
 constexpr timespec kPause{0, 2'000'000};
 
-// What became of an attempt at one address.
+// The outcome of an attempt at one address.
 enum class Result {
   kDone,     // joined, or failed for good
   kAgain,    // the host has ended or joins elsewhere: start again

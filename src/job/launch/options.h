@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What `mobius run` was asked to do, and what its exit codes mean.
+// The options of `mobius run`, and the meaning of its exit codes.
 
 #include <mobius/job.h>
 

@@ -4,7 +4,7 @@
 // The launcher's side of job/bootstrap/local_protocol.h: which ranks have joined, left or been
 // lost.
 //
-// Any process of the machine can connect. Whoever does so without pause must not keep the launcher
+// Any process of the machine can connect. One that does so without pause must not keep the launcher
 // from its other work: each call does a bounded amount, connections of other users are closed
 // before anything is allocated for them, and when many outsiders come the listener pauses.
 
@@ -50,7 +50,7 @@ class Rendezvous {
   // segment of its own.
   mob_status_t open(mob_rank_t size, int32_t hosts);
 
-  // What the ranks get as MOBIUS_JOB.
+  // The value of MOBIUS_JOB for the ranks.
   const std::string& key() const { return key_; }
   const Member& member(mob_rank_t rank) const { return members_[static_cast<size_t>(rank)]; }
   mob_rank_t joined() const { return joined_; }  // ever

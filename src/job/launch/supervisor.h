@@ -30,7 +30,7 @@ namespace mobius::launch {
 // Marks a signal that the terminal sent to our whole process group.
 inline constexpr int kFromTerminal = 0x80;
 
-// What the front process has checked and found.
+// The job as the front process has checked it.
 struct Plan {
   const RunOptions& options;
   std::string program;  // path to execute

@@ -2,7 +2,7 @@
 #ifndef MOBIUS_TESTS_FRONTS_MPI_CHECK_H
 #define MOBIUS_TESTS_FRONTS_MPI_CHECK_H
 
-/* What the programs of this folder share: MPI programs, which know nothing of Möbius. */
+/* Common to the programs of this folder: MPI programs, which know nothing of Möbius. */
 
 #include <mpi.h>
 #include <stdio.h>

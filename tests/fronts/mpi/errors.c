@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   CHECK(handled == 1);
   MPI(MPI_Errhandler_free(&handler));
 
-  /* What the MPI itself finds. */
+  /* Errors that the MPI itself finds. */
   MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   CHECK(MPI_Win_create(values, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own) != MPI_SUCCESS);

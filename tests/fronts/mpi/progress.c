@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Who waits in a window's synchronisation lets the MPI deliver messages that it has started. */
+/* A process that waits in a window's synchronisation lets the MPI deliver messages that were sent.
+ */
 
 #include "check.h"
 

@@ -20,8 +20,8 @@ from mobius_setup.results import Verdict
 from mobius_setup.start_up import with_short_start
 from mobius_setup.suites import Outcome, Suite, run_suite, run_suites
 
-# What sanitizer builds add: with the first the compiled tests that run our code, not those that
-# look at it; with the second those in which one process has several threads.
+# The labels of tests in sanitizer builds: with the first, compiled tests that run our code, not
+# those that look at it; with the second, those in which one process has several threads.
 SANITIZERS = {"asan-ubsan": "^(unit|multi)$", "tsan": "^(threads|unit)$"}
 # Started in this order, the longest first, some at once: most of what they do is waiting.
 PYTHON_SUITES = ("hosts", "faults", "instrument", "launch", "setup", "fronts")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Copies the instrument's libraries from this environment into an installed tree.
 
-Copied, not installed again: the same versions that were tested, and no network. What is copied
+Copied, not installed again: the same versions that were tested, and no network. The copy
 works with one minor version of Python on one kind of machine only; PYTHON in the target names it
 for the script that starts the instrument.
 """

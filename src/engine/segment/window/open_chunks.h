@@ -29,8 +29,8 @@ class OpenChunks {
   bool open(uint64_t chunks, uint64_t most_borders);
   void close();
 
-  // What to make accessible so that `wanted` is: more than that where another border would be one
-  // too many and an accessible chunk is near.
+  // The run to make accessible for `wanted`: a longer one where another border would be one too
+  // many and an accessible chunk is near.
   ChunkRun to_allow(ChunkRun wanted) const;
   // Whether `wanted` can be made inaccessible without a border too many.
   bool may_deny(ChunkRun wanted) const;

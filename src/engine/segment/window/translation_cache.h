@@ -100,8 +100,8 @@ inline bool target_has_view(mob_rank_t rank) {
          MOB_ENTRY_LOAD_(entry.limit[0]) != 0;
 }
 
-// Whether an entry is to change now: who alternates between two stretches finds one of them there,
-// and need not pay for changes each time. Any thread.
+// Whether an entry is to change now. A program that alternates between two ranges finds one of them
+// there, and does not pay for a change each time. Any thread.
 inline bool target_is_due(mob_rank_t rank, TargetUse use) {
   constexpr uint32_t kUsesPerChange = 16;
   mob_target_t_& entry = target_entry(rank, use);

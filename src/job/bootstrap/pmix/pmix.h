@@ -20,7 +20,7 @@ bool started_us(const char* const* environment);
 // Whether this build and this machine can use PMIx; if not, mob_last_error() says what is missing.
 bool is_usable();
 
-// What PMIx tells about this process.
+// PMIx' facts about this process.
 struct Whereabouts {
   mob_rank_t rank = 0;
   mob_rank_t size = 1;

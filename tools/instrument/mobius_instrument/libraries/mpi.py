@@ -310,8 +310,8 @@ def _prepare_fronted(base: Candidate, context: Context) -> Library:
     return library.fronted()
 
 
-# What keeps processes of one host from sharing memory: MPICH itself, and UCX where it is built on
-# that. Open MPI's one-sided components share theirs whatever its transports are told.
+# Settings that keep processes of one host from sharing memory: in MPICH itself, and in UCX where
+# MPICH uses it. Open MPI's one-sided components share memory whatever its transports are told.
 MESSAGES: Final[dict[str, dict[str, str]]] = {
     "mpich": {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "^shm"},
     "intel": {"I_MPI_FABRICS": "ofi"},
@@ -320,7 +320,7 @@ MESSAGES: Final[dict[str, dict[str, str]]] = {
 ACROSS: Final = ("openmpi", "mpich", "intel")
 
 
-# What brings together jobs that different launchers have started, where launchers need that.
+# Connects jobs of different launchers, where the launchers need it.
 _TO_SERVER: Final = ("--ompi-server", "{server}")
 
 

@@ -6,7 +6,7 @@ A page says where a table belongs:
     <!-- figures: NAME -->
     <!-- end of figures -->
 
-What stands between the two lines is replaced by the table NAME of tables.py.
+The table NAME of tables.py replaces the lines between the two.
 """
 
 from __future__ import annotations

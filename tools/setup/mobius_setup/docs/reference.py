@@ -21,7 +21,7 @@ from mobius_setup.docs.recording import DocsError
 
 SITE: Final = Path("build/reference")
 MISSING: Final = "Doxygen is not installed (Debian's package: doxygen)"
-# What Doxygen itself finds wrong in a description; what is not described we find ourselves.
+# Doxygen's own messages about wrong descriptions; we find missing descriptions ourselves.
 _WRONG: Final = re.compile(
     r"not found in the argument list|unable to resolve|unknown command|multiple @param|Unexpected"
     r"|found documented|explicit link request"

@@ -109,7 +109,7 @@ _ABOUT = {
         "Atomic updates",
         "An update of one word",
         "All processes, rank 0 among them, update one word of rank 0, or each its own word there;"
-        " every update is complete before the next. What the words hold in the end is compared with"
+        " every update is complete before the next. The final values of the words are compared with"
         " the number of updates. Plots are of fetch-and-op, the table of all.",
     ),
     "accumulate": (
