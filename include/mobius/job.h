@@ -131,9 +131,9 @@ MOB_API mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank);
 /**
  * Ends the whole job at once. The process prints one line with its rank and `reason` to standard
  * error and exits with `exit_code`; the launcher then ends every other process, whatever
- * MOBIUS_ON_DEATH says.
+ * MOBIUS_ON_DEATH says. With exit code 0 nothing is printed, and the job has succeeded.
  *
- * @param exit_code  exit status of the job, 1 … 255 (any other value becomes 1)
+ * @param exit_code  exit status of the job, 0 … 255 (any other value becomes 1)
  * @param reason     text, or null
  *
  * Does not return and does not finalise. Thread safety: any. May be called at any time.

@@ -97,9 +97,11 @@ mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank) {
 }
 
 void mob_abort(int exit_code, const char* reason) {
-  const int code = exit_code >= 1 && exit_code <= 255 ? exit_code : 1;
-  base::log(base::LogLevel::kError, "mob_abort(%d): %s", code,
-            reason != nullptr ? reason : "no reason given");
+  const int code = exit_code >= 0 && exit_code <= 255 ? exit_code : 1;
+  if (code != 0) {
+    base::log(base::LogLevel::kError, "mob_abort(%d): %s", code,
+              reason != nullptr ? reason : "no reason given");
+  }
   job::request_abort(environ, code, reason != nullptr ? reason : "mob_abort()");
   _exit(code);
 }

@@ -37,6 +37,12 @@ void abort_job(Job& job) {
   }
 }
 
+// The job has succeeded, whatever the others do.
+void end_job(Job& job) {
+  if (job.is_victim()) mob_abort(0, "done");
+  while (true) mob_barrier();
+}
+
 // The victim stops. Operations of others on its memory complete; calls that need the victim wait.
 void stop(Job& job) {
   Block& there = job.block(job.victim());
@@ -132,6 +138,7 @@ constexpr Scenario kScenarios[] = {
     {"finalize", finalize},
     {"leave_early", leave_early, false},
     {"abort", abort_job, false},
+    {"end", end_job, false},
     {"patient", patient, false},
     {"stop", stop, false},
     {"held_mutex", held_mutex, false},

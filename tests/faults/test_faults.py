@@ -201,6 +201,13 @@ def test_abort_ends_everything(launcher: Launcher, on_death: str) -> None:
     assert done.returncode == 42
 
 
+@pytest.mark.parametrize("on_death", ["end", "error"])
+def test_abort_with_success_ends_everything(launcher: Launcher, on_death: str) -> None:
+    done = launcher.run("-n", "3", "--on-death", on_death, driver(), "end", "2")
+    assert done.stderr == b""
+    assert done.returncode == 0
+
+
 def test_wrapper_killed(launcher: Launcher) -> None:
     """The process behind a wrapper dies with it: the others take over its locks."""
     script = '"$0" patient 1; true'

@@ -327,6 +327,10 @@ void Supervisor::on_rank_end(mob_rank_t rank, int status) {
          kExitSignal + signal);
   } else if (code != 0) {
     fail(rank, fmt::format("exited with code {}", code), code);
+  } else if (rendezvous_.member(rank).aborted) {
+    // mob_abort(0): the job is done, and has succeeded if no rank has failed before.
+    output_.drain(rank);
+    end_ranks();
   } else if (state == State::kJoined || state == State::kLost) {
     fail(rank, "exited without mob_finalize()", kExitFailed);
   } else if (state == State::kAbsent) {
