@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""LAPI and ARMCI of the installed, moved tree: programs compiled by wrapper and pkg-config."""
+"""LAPI, ARMCI and OpenSHMEM of the installed, moved tree: by wrapper and pkg-config."""
 
 from __future__ import annotations
 
@@ -44,6 +44,24 @@ int main(int argc, char** argv) {
 }
 """
 
+SHMEM_RING = r"""
+#include <shmem.h>
+#include <stdio.h>
+static long word;
+int main(void) {
+  int me, size;
+  shmem_init();
+  me = shmem_my_pe();
+  size = shmem_n_pes();
+  shmem_long_p(&word, 5 + me, (me + 1) % size);
+  shmem_barrier_all();
+  if (word != 5 + (me + size - 1) % size) return 1;
+  shmem_finalize();
+  if (me == 0) puts("ring: right");
+  return 0;
+}
+"""
+
 
 def check_runs(installed: Installed, program: Path, says: str) -> None:
     launcher = installed.prefix / "bin" / "mobius"
@@ -67,6 +85,22 @@ def test_lapi_by_wrapper(
     check_runs(installed, tmp_path / "program", ": right")
 
 
+@pytest.mark.parametrize("flags", [[], ["--mobius-static"]])
+@pytest.mark.parametrize(("wrapper", "suffix"), [("oshcc", "c"), ("oshc++", "cpp")])
+def test_shmem_by_wrapper(
+    installed: Installed, tmp_path: Path, wrapper: str, suffix: str, flags: list[str]
+) -> None:
+    source = tmp_path / f"ring.{suffix}"
+    source.write_text(SHMEM_RING, encoding="utf-8")
+    compiler = installed.prefix / "bin" / wrapper
+    done = installed.run(compiler, *flags, source, "-o", "program", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    launcher = installed.prefix / "bin" / "oshrun"
+    done = installed.run(launcher, "-n", "2", tmp_path / "program", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ring: right\n"
+
+
 def test_fortran_names_the_same_values(tmp_path: Path) -> None:
     """The parameters of lapif.h are the constants of lapi.h."""
     headers = ROOT / "fronts" / "lapi" / "include"
@@ -88,11 +122,12 @@ def test_fortran_names_the_same_values(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("package", ["lapi", "armci"])
+@pytest.mark.parametrize("package", ["lapi", "armci", "shmem"])
 @pytest.mark.parametrize("static", [False, True])
 def test_by_pkg_config(installed: Installed, tmp_path: Path, package: str, static: bool) -> None:
     source = tmp_path / "program.c"
-    body = ARMCI_RING if package == "armci" else (SAMPLES / "producer.c").read_text("utf-8")
+    producer = (SAMPLES / "producer.c").read_text("utf-8")
+    body = {"lapi": producer, "armci": ARMCI_RING, "shmem": SHMEM_RING}[package]
     source.write_text(body, encoding="utf-8")
     # The shell, since pkg-config quotes the spaces of the path for one. Only Möbius is linked
     # statically: the C library has no static form that loads other libraries.
@@ -100,7 +135,7 @@ def test_by_pkg_config(installed: Installed, tmp_path: Path, package: str, stati
     ours = "-Wl,-Bstatic -l\\1 -Wl,-Bdynamic" if static else "-l\\1"
     command = (
         f"set -e; flags=$(pkg-config --cflags --libs {flags} {package} | "
-        f"sed -E 's/-l(mobius|lapi_r|armci)/{ours}/g'); rpath=$1; "
+        f"sed -E 's/-l(mobius_shmem|mobius|lapi_r|armci)/{ours}/g'); rpath=$1; "
         'eval "set -- $flags"; cc -DARMCI_NO_MPI program.c -o program "$@" "-Wl,-rpath,$rpath"'
     )
     done = installed.run("sh", "-c", command, "sh", installed.prefix / "lib", cwd=tmp_path)
@@ -113,6 +148,9 @@ def test_layout(installed: Installed) -> None:
         "bin/moblapicc",
         "bin/moblapic++",
         "bin/moblapifort",
+        "bin/oshcc",
+        "bin/oshc++",
+        "bin/oshrun",
         "include/lapi.h",
         "include/lapif.h",
         "include/armci/armci.h",
@@ -123,10 +161,13 @@ def test_layout(installed: Installed) -> None:
         "include/message.h",
         *(
             f"lib/lib{library}.{kind}"
-            for library in ("lapi_r", "lapi", "armci")
+            for library in ("lapi_r", "lapi", "armci", "mobius_shmem")
             for kind in ("so", "a")
         ),
         "lib/pkgconfig/lapi.pc",
         "lib/pkgconfig/armci.pc",
+        "lib/pkgconfig/shmem.pc",
+        "include/mobius_shmem/shmem.h",
+        "include/mobius_shmem/mpp/shmem.h",
     ):
         assert (installed.prefix / name).exists(), name

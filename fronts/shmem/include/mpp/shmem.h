@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The place that older programs include it from. */
+#include <shmem.h>

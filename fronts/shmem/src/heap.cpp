@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The symmetric heap: a heap of Möbius over all PEs. It takes address space when it is made, and
+// memory when blocks are allocated.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "front.h"
+#include "symmetric.h"
+
+namespace mobius::shmem {
+namespace {
+
+mob_heap_t heap = nullptr;
+std::vector<ptrdiff_t> offsets;
+uintptr_t heap_start = 0;
+size_t heap_room = 0;
+
+constexpr size_t kChunkBytes = size_t{2} << 20;
+constexpr size_t kLeastRoom = size_t{1} << 20;
+constexpr size_t kMostRoom = size_t{1} << 40;
+
+// "512M", "1.5g", "1073741824".
+size_t read_size(const char* name, const char* text, const char* call) {
+  char* end = nullptr;
+  const double number = std::strtod(text, &end);
+  double unit = 1;
+  if (end != text && *end != '\0') {
+    constexpr char kUnits[] = "kmgt";
+    const char* found = std::strchr(kUnits, std::tolower(static_cast<unsigned char>(*end)));
+    if (found != nullptr && *found != '\0') {
+      for (const char* each = kUnits; each <= found; ++each) unit *= 1024;
+      ++end;
+      if (std::tolower(static_cast<unsigned char>(*end)) == 'b') ++end;
+    }
+  }
+  const double bytes = number * unit;
+  if (end == text || *end != '\0' || !(bytes >= 1) || bytes > static_cast<double>(kMostRoom)) {
+    die(call, "%s=%s: give a number of bytes, with K, M, G or T behind it if you like, up to 1T",
+        name, text);
+  }
+  return std::max(static_cast<size_t>(bytes), kLeastRoom);
+}
+
+// What PE 0 asks for. Without a wish, each PE may use as much as its host has.
+size_t wanted_room(const char* call, bool* is_wish) {
+  for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"}) {
+    if (const char* text = std::getenv(name)) {
+      *is_wish = true;
+      return read_size(name, text, call);
+    }
+  }
+  *is_wish = false;
+  const auto memory =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return std::clamp(memory, kLeastRoom, kMostRoom);
+}
+
+struct Wish {
+  uint64_t room;
+  uint64_t is_wish;
+};
+
+// Makes the heap; returns the room in each part of it.
+size_t create(const char* call) {
+  bool is_wish = false;
+  Wish wish = {};
+  if (mob_rank() == 0) wish.room = wanted_room(call, &is_wish);
+  wish.is_wish = is_wish ? 1 : 0;
+  check(mob_broadcast(MOB_TEAM_WORLD, 0, &wish, sizeof wish), call);
+  for (size_t room = wish.room;; room /= 2) {
+    const mob_status_t status = mob_heap_create(MOB_TEAM_WORLD, 0, room, &heap);
+    if (status == MOB_OK) return room;
+    // All PEs get an error, and none makes a heap. With many PEs the address space is what ends.
+    if (wish.is_wish != 0) {
+      die(call, "no room for SHMEM_SYMMETRIC_SIZE=%llu in each of %d PEs: %s",
+          static_cast<unsigned long long>(wish.room), mob_size(), mob_last_error());
+    }
+    if (room / 2 < kLeastRoom) die_of(call);
+  }
+}
+
+// A full heap is told by the first PE of each host, in a line that names the setting.
+void* give(mob_status_t status, void* block, size_t bytes, const char* call) {
+  if (status == MOB_OK) return block;
+  if (status != MOB_ERR_MEMORY && status != MOB_ERR_PEER) die_of(call);
+  if (mob_host_rank() == 0) {
+    size_t has = 0;
+    size_t used = 0;
+    static_cast<void>(mob_heap_bytes(heap, &has, &used));
+    std::fprintf(stderr,
+                 "%s: PE %d: no room for %zu bytes in the symmetric heap: %zu of its %zu bytes are "
+                 "in blocks; SHMEM_SYMMETRIC_SIZE sets its size (%s)\n",
+                 call, mob_rank(), bytes, used, heap_room, mob_last_error());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+char* find_in_heap(const void* here, int pe) {
+  const auto address = reinterpret_cast<uintptr_t>(here);
+  if (address - heap_start >= heap_room) return nullptr;
+  return reinterpret_cast<char*>(address +
+                                 static_cast<uintptr_t>(offsets[static_cast<size_t>(pe)]));
+}
+
+bool offset_in_heap(const void* here, size_t* offset) {
+  *offset = reinterpret_cast<uintptr_t>(here) - heap_start;
+  return *offset < heap_room;
+}
+
+// Parts of heaps begin at multiples of 2 MiB and are as large, so the first block of an empty heap
+// tells where the caller's part is.
+void open_heap(const char* call) {
+  const size_t room = (create(call) + kChunkBytes - 1) & ~(kChunkBytes - 1);
+  void* block = nullptr;
+  check(mob_heap_malloc(heap, 16, &block), call);
+  heap_start = reinterpret_cast<uintptr_t>(block) & ~(kChunkBytes - 1);
+  const auto pes = static_cast<size_t>(mob_size());
+  offsets.assign(pes, 0);
+  for (size_t pe = 0; pe < pes; ++pe) {
+    void* there = nullptr;
+    check(mob_heap_address(heap, static_cast<mob_rank_t>(pe), block, &there), call);
+    offsets[pe] = static_cast<char*>(there) - static_cast<char*>(block);
+  }
+  check(mob_heap_free(heap, block), call);
+  heap_room = room;
+  shmem_state_.heap = heap_start;
+  shmem_state_.heap_bytes = heap_room;
+  shmem_state_.offsets = offsets.data();
+}
+
+void close_heap(const char* call) {
+  check(mob_heap_destroy(heap), call);
+  heap = nullptr;
+  heap_room = 0;
+}
+
+}  // namespace mobius::shmem
+
+using namespace mobius::shmem;  // NOLINT(google-build-using-namespace): this is the C face of it
+
+namespace {
+
+void* allocate(size_t alignment, size_t bytes, const char* call) {
+  check_started(call);
+  if (bytes == 0) return nullptr;
+  void* block = nullptr;
+  const mob_status_t status = mob_heap_align(heap, alignment, bytes, &block);
+  return give(status, block, bytes, call);
+}
+
+}  // namespace
+
+SHMEM_TWIN(void*, malloc, (size_t size)) { return allocate(0, size, "shmem_malloc"); }
+
+SHMEM_TWIN(void*, malloc_with_hints, (size_t size, long)) {
+  return allocate(0, size, "shmem_malloc_with_hints");
+}
+
+SHMEM_TWIN(void*, align, (size_t alignment, size_t size)) {
+  constexpr const char* kCall = "shmem_align";
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kChunkBytes) {
+    check_started(kCall);
+    if (debugs()) die(kCall, "alignment %zu is not a power of two up to 2 MiB", alignment);
+    return nullptr;
+  }
+  return allocate(alignment, size, kCall);
+}
+
+SHMEM_TWIN(void*, calloc, (size_t count, size_t size)) {
+  constexpr const char* kCall = "shmem_calloc";
+  check_started(kCall);
+  if (count == 0 || size == 0) return nullptr;
+  void* block = nullptr;
+  const mob_status_t status = mob_heap_calloc(heap, count, size, &block);
+  return give(status, block, count * size, kCall);
+}
+
+SHMEM_TWIN(void*, realloc, (void* ptr, size_t size)) {
+  constexpr const char* kCall = "shmem_realloc";
+  check_started(kCall);
+  void* block = nullptr;
+  const mob_status_t status = mob_heap_realloc(heap, ptr, size, &block);
+  return give(status, block, size, kCall);
+}
+
+SHMEM_TWIN(void, free, (void* ptr)) {
+  constexpr const char* kCall = "shmem_free";
+  check_started(kCall);
+  if (ptr != nullptr) check(mob_heap_free(heap, ptr), kCall);
+}
+
+extern "C" {
+
+void* shmalloc(size_t size) { return pshmem_malloc(size); }
+void* shrealloc(void* ptr, size_t size) { return pshmem_realloc(ptr, size); }
+void* shmemalign(size_t alignment, size_t size) { return pshmem_align(alignment, size); }
+void shfree(void* ptr) { pshmem_free(ptr); }
+
+}  // extern "C"

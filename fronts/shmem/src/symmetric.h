@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Symmetric objects: blocks of the heap (heap.cpp), and static variables of the program and of the
+// libraries that it links (statics.cpp).
+
+#include <cstddef>
+
+namespace mobius::shmem {
+
+// Where an object lies in PE `pe`; null if it does not lie in the heap, or not in such a variable.
+char* find_in_heap(const void* here, int pe);
+char* find_in_statics(const void* here, int pe);
+
+// Its distance from the start of the heap, or of the variables of its program or library. False if
+// it lies elsewhere.
+bool offset_in_heap(const void* here, size_t* offset);
+bool offset_in_statics(const void* here, size_t* offset);
+
+}  // namespace mobius::shmem

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Errors of the program. Each ends the job after one line; CMakeLists.txt has the lines. */
+
+#include <unistd.h>
+
+#include "check.h"
+
+static long words[4];
+
+static int is(const char* name, const char* other) { return strcmp(name, other) == 0; }
+
+int main(int argc, char** argv) {
+  const char* const name = argc > 1 ? argv[1] : "";
+  long local = 1;
+  char* block;
+  if (is(name, "before_init")) shmem_long_p(words, 1, 0);
+  shmem_init();
+  block = (char*)shmem_malloc(100);
+  if (is(name, "local_dest")) shmem_long_put(&local, words, 1, 0);
+  if (is(name, "local_source")) shmem_int_iget((int*)words, (int*)&local, 1, 1, 1, 0);
+  if (is(name, "local_word")) shmem_long_atomic_inc(&local, 0);
+  if (is(name, "local_signal")) {
+    shmem_putmem_signal(block, words, 8, (uint64_t*)&local, 1, SHMEM_SIGNAL_SET, 0);
+  }
+  if (is(name, "local_lock")) shmem_set_lock(&local);
+  if (is(name, "no_such_pe")) shmem_long_p(words, 1, shmem_n_pes());
+  if (is(name, "negative_pe")) (void)shmem_char_g(block, -1);
+  if (is(name, "no_context")) shmem_ctx_long_p(SHMEM_CTX_INVALID, words, 1, 0);
+  if (is(name, "no_team")) shmem_team_sync(SHMEM_TEAM_INVALID);
+  if (is(name, "no_root")) shmem_broadcastmem(SHMEM_TEAM_WORLD, words, words + 1, 8, 9);
+  if (is(name, "active_set")) shmem_barrier(0, 1, shmem_n_pes() + 1, words);
+  if (is(name, "comparison")) shmem_long_wait_until(words, 17, 0);
+  if (is(name, "signal_op")) shmem_putmem_signal(words, words, 8, (uint64_t*)&words[1], 1, 9, 0);
+  if (is(name, "outside")) shmem_putmem(block, words, (size_t)1 << 45, 0);
+  if (is(name, "free_twice")) {
+    shmem_free(block);
+    shmem_free(block);
+  }
+  if (is(name, "free_local")) shmem_free(&local);
+  if (is(name, "clear_free_lock")) shmem_clear_lock(words);
+  if (is(name, "full")) {
+    CHECK(shmem_malloc(3 << 20) == NULL);
+    CHECK(shmem_malloc(1000) != NULL);
+    shmem_finalize();
+    return 0;
+  }
+  if (is(name, "dead")) {
+    if (shmem_my_pe() == 1) _exit(0);
+    shmem_long_wait_until(words, SHMEM_CMP_EQ, 1);
+  }
+  /* With SHMEM_DEBUG alone. */
+  if (is(name, "overlap")) shmem_putmem(block, block + 4, 8, shmem_my_pe());
+  if (is(name, "wait_local")) shmem_long_wait_until(&local, SHMEM_CMP_EQ, 2);
+  if (is(name, "different_sizes")) {
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, words + 2, (size_t)(1 + shmem_my_pe()));
+  }
+  if (is(name, "local_reduce")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, &local, 1);
+  if (is(name, "exit")) shmem_global_exit(7);
+  if (is(name, "exit_well")) { /* ends the PE that waits, too; the job has succeeded */
+    if (shmem_my_pe() == 0) shmem_global_exit(0);
+    shmem_long_wait_until(words, SHMEM_CMP_EQ, 1);
+  }
+  shmem_finalize();
+  if (is(name, "after_finalize")) shmem_long_p(words, 1, 0);
+  if (is(name, "finalize_twice")) shmem_finalize();
+  return 0;
+}
