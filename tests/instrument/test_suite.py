@@ -442,6 +442,34 @@ def test_the_suite_for_armci_mpi(tmp_path: Path) -> None:
     assert measured(records) == {key: [2048] for key in ARMCI_CELLS}
 
 
+_SHMEM_MOVES = [
+    f"matrix:{transfer}:{sync}:{memory}"
+    for transfer in ("put", "get", "rput", "rget")
+    for sync, memory in (("flush", "allocate"), ("fence", "static"), ("lockx", "allocate"))
+] + [f"datatypes:{way}:flush:allocate:type={name}:block=8"
+     for way in ("put", "get") for name in ("vector", "indexed")]  # fmt: skip
+_SHMEM_WORDS = [
+    f"matrix:{name}:flush:{memory}"
+    for name in ("accumulate", "fetch_op", "compare_swap")
+    for memory in ("allocate", "static")
+]
+
+
+@pytest.mark.parametrize("hosts", ["1", "2"])
+def test_the_suite_for_our_openshmem(tmp_path: Path, hosts: str) -> None:
+    for cells, size in ((_SHMEM_MOVES, 4096), (_SHMEM_WORDS, 8)):
+        out = tmp_path / "out.jsonl"
+        done = subprocess.run(
+            [str(BIN / "mobius"), "run", "-n", "2", "--virtual-hosts", hosts,
+             str(BIN / "suite_shmem"), "--cells", ",".join(cells), "--sizes", str(size), "--out",
+             str(out), "--min-samples", "3", "--max-seconds", "0"],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        records = [json.loads(line) for line in out.read_text().splitlines()]
+        assert measured(records) == {cell: [size] for cell in cells}
+
+
 @pytest.mark.skipif(
     not can_include("oshcc", "shmem.h"), reason="there is no oshcc with shmem.h on this machine"
 )
@@ -452,20 +480,10 @@ def test_the_suite_for_openshmem(tmp_path: Path) -> None:
     build = ["oshcc", "-std=gnu99", "-O1", "-I", str(SUITE), "-o", str(program), *files]
     built = subprocess.run([*build, "-lm", "-pthread"], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    moves = [
-        f"matrix:{transfer}:{sync}:{memory}"
-        for transfer in ("put", "get", "rput", "rget")
-        for sync, memory in (("flush", "allocate"), ("fence", "static"), ("lockx", "allocate"))
-    ]  # fmt: skip
-    moves += [f"datatypes:{way}:flush:allocate:type={name}:block=8"
-              for way in ("put", "get") for name in ("vector", "indexed")]  # fmt: skip
-    words = [f"matrix:{name}:flush:{memory}"
-             for name in ("accumulate", "fetch_op", "compare_swap")
-             for memory in ("allocate", "static")]  # fmt: skip
     environment = {
         **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }  # fmt: skip
-    for cells, size in ((moves, 4096), (words, 8)):
+    for cells, size in ((_SHMEM_MOVES, 4096), (_SHMEM_WORDS, 8)):
         out = tmp_path / "out.jsonl"
         # Its exit code tells nothing: Debian's Open MPI crashes in shmem_finalize().
         subprocess.run(

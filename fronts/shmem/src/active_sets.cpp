@@ -14,7 +14,7 @@
 namespace mobius::shmem {
 namespace {
 
-// What a PE writes into its own pSync for the others of the set.
+// The data that a PE offers to the others of the set, in its own pSync.
 struct Board {
   long turn;                 // counts exchanges; set when the data is there
   std::array<long, 8> data;  // up to 64 bytes

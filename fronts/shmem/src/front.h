@@ -52,18 +52,18 @@ inline void check(mob_status_t status, const char* call) {
 // Ends the job outside shmem_init() ... shmem_finalize().
 void check_started(const char* call);
 
-// Whether SHMEM_DEBUG asks for the checks that cost time.
+// Returns whether SHMEM_DEBUG asks for the checks that cost time.
 bool debugs();
 
-// Where an object of the caller lies in PE `pe` of the world. Ends the job if the object is not
-// symmetric; `argument` is its name in messages.
+// Returns the address that an object of the caller has in PE `pe` of the world. Ends the job if the
+// object is not symmetric; messages call it `argument`.
 char* place_in(const void* here, int pe, const char* call, const char* argument);
-// The same; null if it is not symmetric, or lies nowhere in `pe`.
+// The same, but null if the object is not symmetric, or `pe` does not have it.
 char* find_in(const void* here, int pe);
-// The distance of an object from the start of what it lies in: the same in all PEs.
+// Returns the offset of an object in the heap or in its static data: the same in all PEs.
 size_t offset_of(const void* here, const char* call, const char* argument);
 
-// The PE in the world that a context means by `pe`. Ends the job if there is none.
+// Converts a PE number of a context to one of the world. Ends the job if there is no such PE.
 int world_pe(shmem_ctx_t ctx, int pe, const char* call);
 
 // Makes the calling thread use a context until the end of the block.
@@ -91,11 +91,10 @@ void check_team(shmem_team_t team, const char* call);
 
 // Parts of set-up and its end, each collective.
 void open_heap(const char* call);
-void close_heap(const char* call);
+void close_heap();
 void open_statics(const char* call);
 void open_teams(const char* call);
 void close_contexts(const char* call);
 void close_teams();
-void open_debug();
 
 }  // namespace mobius::shmem

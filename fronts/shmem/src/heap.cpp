@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "front.h"
@@ -18,12 +20,21 @@
 namespace mobius::shmem {
 namespace {
 
+constexpr size_t kChunkBytes = size_t{2} << 20;
 mob_heap_t heap = nullptr;
 std::vector<ptrdiff_t> offsets;
 uintptr_t heap_start = 0;
 size_t heap_room = 0;
+// The largest alignment that a block can have in all PEs at once.
+size_t common_alignment = kChunkBytes;
+// Blocks of larger alignment than Möbius gives: by the address that the program has.
+struct WideBlock {
+  void* whole;
+  size_t bytes;
+};
+std::map<void*, WideBlock> wide_blocks;
 
-constexpr size_t kChunkBytes = size_t{2} << 20;
+constexpr size_t kMostAlignment = size_t{64} << 20;
 constexpr size_t kLeastRoom = size_t{1} << 20;
 constexpr size_t kMostRoom = size_t{1} << 40;
 
@@ -49,7 +60,8 @@ size_t read_size(const char* name, const char* text, const char* call) {
   return std::max(static_cast<size_t>(bytes), kLeastRoom);
 }
 
-// What PE 0 asks for. Without a wish, each PE may use as much as its host has.
+// The size that PE 0 asks for. Without a wish, a part may grow to four times an equal share of the
+// host's memory, since PEs seldom need alike; more would cost time at the start of many PEs.
 size_t wanted_room(const char* call, bool* is_wish) {
   for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"}) {
     if (const char* text = std::getenv(name)) {
@@ -60,7 +72,8 @@ size_t wanted_room(const char* call, bool* is_wish) {
   *is_wish = false;
   const auto memory =
       static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return std::clamp(memory, kLeastRoom, kMostRoom);
+  const auto pes = static_cast<size_t>(mob_host_size());
+  return std::clamp(pes > 4 ? memory / pes * 4 : memory, kLeastRoom, kMostRoom);
 }
 
 struct Wish {
@@ -76,6 +89,8 @@ size_t create(const char* call) {
   wish.is_wish = is_wish ? 1 : 0;
   check(mob_broadcast(MOB_TEAM_WORLD, 0, &wish, sizeof wish), call);
   for (size_t room = wish.room;; room /= 2) {
+    // Parts lie behind each other: their sizes decide which alignments they have in common.
+    if (room >= kMostAlignment) room = room / kMostAlignment * kMostAlignment;
     const mob_status_t status = mob_heap_create(MOB_TEAM_WORLD, 0, room, &heap);
     if (status == MOB_OK) return room;
     // All PEs get an error, and none makes a heap. With many PEs the address space is what ends.
@@ -120,6 +135,8 @@ bool offset_in_heap(const void* here, size_t* offset) {
 // Parts of heaps begin at multiples of 2 MiB and are as large, so the first block of an empty heap
 // tells where the caller's part is.
 void open_heap(const char* call) {
+  // The heap of an earlier initialisation, which is not worth the time at the end of a program.
+  if (heap != nullptr) check(mob_heap_destroy(std::exchange(heap, nullptr)), call);
   const size_t room = (create(call) + kChunkBytes - 1) & ~(kChunkBytes - 1);
   void* block = nullptr;
   check(mob_heap_malloc(heap, 16, &block), call);
@@ -132,16 +149,20 @@ void open_heap(const char* call) {
     offsets[pe] = static_cast<char*>(there) - static_cast<char*>(block);
   }
   check(mob_heap_free(heap, block), call);
+  common_alignment = kMostAlignment;
+  for (const ptrdiff_t offset : offsets) {
+    while (static_cast<size_t>(offset) % common_alignment != 0) common_alignment /= 2;
+  }
   heap_room = room;
   shmem_state_.heap = heap_start;
   shmem_state_.heap_bytes = heap_room;
   shmem_state_.offsets = offsets.data();
 }
 
-void close_heap(const char* call) {
-  check(mob_heap_destroy(heap), call);
-  heap = nullptr;
+// Möbius frees the memory when the job ends.
+void close_heap() {
   heap_room = 0;
+  wide_blocks.clear();
 }
 
 }  // namespace mobius::shmem
@@ -168,9 +189,18 @@ SHMEM_TWIN(void*, malloc_with_hints, (size_t size, long)) {
 
 SHMEM_TWIN(void*, align, (size_t alignment, size_t size)) {
   constexpr const char* kCall = "shmem_align";
+  if (alignment > kChunkBytes && alignment <= common_alignment &&
+      (alignment & (alignment - 1)) == 0 && size != 0 && size + alignment > size) {
+    auto* const block = static_cast<char*>(allocate(kChunkBytes, size + alignment, kCall));
+    if (block == nullptr) return nullptr;
+    void* const aligned = block + (-reinterpret_cast<uintptr_t>(block) & (alignment - 1));
+    wide_blocks[aligned] = {block, size};
+    return aligned;
+  }
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kChunkBytes) {
     check_started(kCall);
-    if (debugs()) die(kCall, "alignment %zu is not a power of two up to 2 MiB", alignment);
+    if (debugs())
+      die(kCall, "alignment %zu is not a power of two up to %zu", alignment, common_alignment);
     return nullptr;
   }
   return allocate(alignment, size, kCall);
@@ -188,6 +218,13 @@ SHMEM_TWIN(void*, calloc, (size_t count, size_t size)) {
 SHMEM_TWIN(void*, realloc, (void* ptr, size_t size)) {
   constexpr const char* kCall = "shmem_realloc";
   check_started(kCall);
+  if (const auto wide = wide_blocks.find(ptr); wide != wide_blocks.end()) {
+    void* const block = size != 0 ? allocate(0, size, kCall) : nullptr;
+    if (size != 0 && block == nullptr) return nullptr;
+    if (size != 0) std::memcpy(block, ptr, std::min(size, wide->second.bytes));
+    pshmem_free(ptr);
+    return block;
+  }
   void* block = nullptr;
   const mob_status_t status = mob_heap_realloc(heap, ptr, size, &block);
   return give(status, block, size, kCall);
@@ -196,7 +233,12 @@ SHMEM_TWIN(void*, realloc, (void* ptr, size_t size)) {
 SHMEM_TWIN(void, free, (void* ptr)) {
   constexpr const char* kCall = "shmem_free";
   check_started(kCall);
-  if (ptr != nullptr) check(mob_heap_free(heap, ptr), kCall);
+  if (ptr == nullptr) return;
+  if (const auto wide = wide_blocks.find(ptr); wide != wide_blocks.end()) {
+    ptr = wide->second.whole;
+    wide_blocks.erase(wide);
+  }
+  check(mob_heap_free(heap, ptr), kCall);
 }
 
 extern "C" {

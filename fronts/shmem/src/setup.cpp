@@ -107,7 +107,7 @@ void stop(const char* call) {
   check(mob_barrier(), call);
   shmem_state_.n_pes = 0;
   shmem_state_.heap_bytes = 0;
-  close_heap(call);
+  close_heap();
   close_teams();
 }
 

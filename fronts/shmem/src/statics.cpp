@@ -33,7 +33,7 @@ constexpr ptrdiff_t kNowhere = std::numeric_limits<ptrdiff_t>::min();
 struct Statics {
   uintptr_t start = 0;
   size_t bytes = 0;
-  std::vector<ptrdiff_t> offsets;  // for each PE: where it has them, less where the caller does
+  std::vector<ptrdiff_t> offsets;  // for each PE: its address less the caller's
 };
 
 std::vector<Statics> statics;
@@ -112,12 +112,13 @@ int visit(dl_phdr_info* object, size_t, void* all) {
 void expose(const Found& each, const char* call) {
   mob_exposed_t exposed = nullptr;
   void* const start = reinterpret_cast<void*>(each.start);
-  // Where pages cannot be moved the kernel copies.
+  // If the kernel cannot move the pages, it copies each access.
   if (mob_expose(start, each.bytes, MOB_EXPOSE_REMAP, &exposed) == MOB_OK) return;
   check(mob_expose(start, each.bytes, 0, &exposed), call);
 }
 
-// Where each PE has what the caller calls `mine`; PEs that run another program have it nowhere.
+// Computes the offset of each PE's copy of `mine` from the caller's; kNowhere in a PE that runs
+// another program.
 std::vector<ptrdiff_t> compare(const Found& mine, const std::vector<Found>& all, size_t most) {
   std::vector<ptrdiff_t> offsets;
   for (size_t first = 0; first < all.size(); first += most) {

@@ -8,7 +8,7 @@
 
 namespace mobius::shmem {
 
-// Where an object lies in PE `pe`; null if it does not lie in the heap, or not in such a variable.
+// Return the address of an object in PE `pe`; null if it is in no block, or in no such variable.
 char* find_in_heap(const void* here, int pe);
 char* find_in_statics(const void* here, int pe);
 

@@ -109,7 +109,8 @@ void open_teams(const char* call) {
   fill(&shmem_ctx_default_, &default_rest);
 }
 
-// What the program left. Its teams end with the job: not all members need have left them alike.
+// Frees contexts that the program did not destroy. Its teams are left to the end of the job,
+// because freeing them is collective and the members may have left different ones.
 void close_contexts(const char* call) {
   const std::lock_guard lock(contexts_mutex);
   for (shmem_ctx_t each : contexts) free_context(each, call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What types do not change: set-up, the symmetric heap, static variables, teams, contexts, threads,
- * active sets, locks and sessions. */
+/* Everything that does not depend on types: set-up, the symmetric heap, static variables, teams,
+ * contexts, threads, active sets, locks and sessions. */
 
 #include <pthread.h>
 
@@ -79,6 +79,18 @@ static void heap(void) {
   CHECK(shmem_ptr(all[0], me) == all[0]);
   for (i = 0; i < 5; ++i) shmem_free(all[i]);
   shmem_free(NULL);
+  /* An alignment beyond the pages of the heap. */
+  all[0] = (char*)shmem_align(8 << 20, 100);
+  CHECK(all[0] != NULL && (uintptr_t)all[0] % (8 << 20) == 0);
+  shmem_char_p(all[0] + 99, (char)(me + 1), right_pe());
+  shmem_barrier_all();
+  CHECK(all[0][99] == left_pe() + 1);
+  all[0] = (char*)shmem_realloc(all[0], 200);
+  CHECK(all[0] != NULL && all[0][99] == left_pe() + 1);
+  shmem_free(all[0]);
+  all[0] = (char*)shmem_align(16 << 20, 1 << 20);
+  CHECK(all[0] != NULL && (uintptr_t)all[0] % (16 << 20) == 0);
+  shmem_free(all[0]);
   all[0] = (char*)shmalloc(24);
   all[0] = (char*)shrealloc(all[0], 48);
   all[1] = (char*)shmemalign(64, 48);

@@ -50,7 +50,7 @@ MOB_API void shmem_wait_slow_(const void* ivar, mob_type_t type, int cmp, uint64
 MOB_API int shmem_test_slow_(const void* ivar, mob_type_t type, int cmp, uint64_t value,
                              const char* call);
 
-/* Where an object of the heap lies in `pe`; null: the slow call knows. */
+/* The address of an object of the heap in `pe`; null if the slow call has to find out. */
 MOB_INLINE_PART_ char* shmem_in_heap_(const void* here, int pe) {
   const uintptr_t offset = (uintptr_t)here - shmem_state_.heap;
   if (MOB_UNLIKELY(offset >= shmem_state_.heap_bytes)) return 0;
@@ -58,7 +58,7 @@ MOB_INLINE_PART_ char* shmem_in_heap_(const void* here, int pe) {
   return (char*)(uintptr_t)here + shmem_state_.offsets[pe];
 }
 
-/* The PE in the world that `pe` is in a context; -1: the slow call knows. */
+/* Converts a PE number of a context to one of the world; -1 if the slow call has to find out. */
 MOB_INLINE_PART_ int shmem_world_pe_(shmem_ctx_t ctx, int pe) {
   if (ctx == SHMEM_CTX_DEFAULT) return pe;
   if (MOB_UNLIKELY(ctx == 0) || MOB_UNLIKELY((unsigned)pe >= (unsigned)ctx->n_pes)) return -1;
@@ -126,7 +126,8 @@ MOB_INLINE_PART_ int shmem_load_(shmem_ctx_t ctx, void* dest, const void* source
   return 0;
 }
 
-/* Where the compiler knows that a call moves one element, the call is shmem_p() or shmem_g(). */
+/* A call that moves one element, as the compiler can tell, is the same as shmem_p() or shmem_g().
+ */
 #define SHMEM_IS_ELEMENT_(bytes) \
   (__builtin_constant_p(bytes) && ((bytes) == 8 || (bytes) == 4 || (bytes) == 2 || (bytes) == 1))
 

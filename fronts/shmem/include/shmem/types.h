@@ -116,12 +116,12 @@ __extension__ typedef double _Complex shmem_complex_double_t_;
 #define SHMEM_COMPLEX_FLOAT_ shmem_complex_float_t_
 #define SHMEM_COMPLEX_DOUBLE_ shmem_complex_double_t_
 
-/* What the inlined calls read of a context. */
+/* The part of a context that the inlined calls read. */
 struct shmem_context_ {
-  int n_pes;  /* PEs of its team; 0 where only the library can tell (the team has no stride) */
+  int n_pes;  /* PEs of its team; 0 if the team has no stride, so that only the library can tell */
   int start;  /* PE in the world of its first PE */
   int stride; /* from PE to PE */
-  void* more; /* the rest of it, the library's */
+  void* more; /* the other part, which belongs to the library */
 };
 
 /** A context: a set of operations that one shmem_ctx_quiet() waits for. */

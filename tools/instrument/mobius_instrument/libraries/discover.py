@@ -26,6 +26,7 @@ def discover(
         *mobius.candidates(locations),
         *lapi.candidates(locations),
         *armci.candidates(locations),
+        *shmem.on_mobius(locations),
         *mpi.on_mobius(
             [*wheels.candidates(locations, install, intel), *mpi.system_candidates(mpiccs)],
             locations,

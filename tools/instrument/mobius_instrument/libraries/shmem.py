@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenSHMEM, given its compiler `oshcc`: the test-suite with the blocks of bench/suite/shmem."""
+"""OpenSHMEM: our front, and others given their compiler `oshcc`, all with the blocks of
+bench/suite/shmem."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from mobius_instrument.libraries.base import (
     Library,
     Start,
     between_hosts,
+    hash_files,
     missing,
 )
 from mobius_instrument.libraries.building import (
@@ -31,6 +33,12 @@ from mobius_instrument.libraries.building import (
     no_launcher,
     run_tool,
 )
+from mobius_instrument.libraries.mobius import (
+    hosts_environment,
+    messages_on_one_host,
+    run_on_hosts,
+)
+from mobius_instrument.locations import Locations
 from mobius_instrument.results import LibraryRecord
 
 _IDENTIFY_LIMIT_S: Final = 60.0
@@ -44,6 +52,60 @@ int main(void) {
 """
 # Enough for many transfers of the largest size; the names are those of the implementations.
 _HEAP: Final = dict.fromkeys(("SHMEM_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE"), "1G")
+
+
+def on_mobius(locations: Locations) -> list[Candidate]:
+    """OpenSHMEM on this Möbius, built or not."""
+    return [
+        Candidate(
+            name="mobius-shmem",
+            description="OpenSHMEM on this Möbius",
+            present=bool(locations.program("mobius") and locations.program("suite_shmem")),
+            prepare=_prepare_ours,
+        )
+    ]
+
+
+def _prepare_ours(context: Context) -> Library:
+    locations = context.locations
+    mobius, suite = locations.program("mobius"), locations.program("suite_shmem")
+    if mobius is None or suite is None:
+        detail = f"suite_shmem is not in {locations.searched}; run `mobius build`"
+        return missing("mobius-shmem", "OpenSHMEM on Möbius", "front", detail)
+    shared = sorted(
+        path for root in suite.parents[1:3] for path in root.glob("lib*/libmobius*.so*")
+    )
+
+    def start(how: Start) -> tuple[str, ...]:
+        return str(mobius), "run", "-n", str(how.processes), "--bind", "none", str(suite)
+
+    library = Library(
+        record=LibraryRecord(
+            library="mobius-shmem",
+            label="OpenSHMEM on Möbius",
+            version="",
+            kind="front",
+            status="ready",
+            launcher=" ".join(("mobius", *start(Start())[1:-1])),
+        ),
+        environment=_HEAP,
+        fingerprint=hash_files(mobius, suite, *shared),
+        suite=start,
+        suite_kind="shmem",
+        by_messages=lambda processes: messages_on_one_host(str(mobius), processes, str(suite)),
+    )
+
+    def between(hosts: Hosts) -> Library:
+        return between_hosts(
+            library,
+            hosts,
+            lambda how: run_on_hosts(str(mobius), hosts, how.processes),
+            None,
+            suite,
+            hosts_environment(hosts),
+        )
+
+    return replace(library, between=between)
 
 
 def candidates(extra: tuple[Path, ...]) -> list[Candidate]:
