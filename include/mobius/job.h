@@ -54,7 +54,8 @@ MOB_API mob_status_t mob_init(void);
  * communicators.
  *
  * Collective over the communicator; replaces mob_init(). MPI must be initialised before the call
- * and must not be finalised before mob_finalize() has returned.
+ * and must not be finalised before mob_finalize() has returned. The communicator may be one of an
+ * MPI session, which then must not be finalised before.
  *
  * @param communicator  an MPI_Comm of the MPI that the program has loaded. Pass it as it is where
  *                      it is a pointer (Open MPI), and as `(void*)(intptr_t)comm` where it is an

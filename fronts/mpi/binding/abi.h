@@ -57,6 +57,20 @@ void* object() {
 #define MOBIUS_MPI_HAS_LARGE_COUNTS 1
 #endif
 
+// Sessions: MPI-4 and later, and Open MPI 5, which says that it is of MPI-3.1. The front for Open
+// MPI is the same for 4 and 5, whichever header it is made with.
+#if MPI_VERSION >= 4 || defined(MOBIUS_MPI_OMPI)
+#define MOBIUS_MPI_HAS_SESSIONS 1
+#endif
+#if defined(MOBIUS_MPI_OMPI) && OMPI_MAJOR_VERSION < 5
+struct ompi_instance_t;
+using MPI_Session = ompi_instance_t*;
+extern "C" int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session);
+extern "C" int PMPI_Session_finalize(MPI_Session* session);
+extern "C" int PMPI_Group_from_session_pset(MPI_Session session, const char* name,
+                                            MPI_Group* group);
+#endif
+
 namespace mobius::mpi {
 
 // A handle as a number, whatever it is in this MPI.

@@ -11,6 +11,7 @@
 
 #include "binding/program_imports.h"
 #include "binding/real.h"
+#include "binding/sessions.h"
 #include "windows/program_memory.h"
 #include "windows/window.h"
 
@@ -23,8 +24,9 @@ struct Life {
   std::mutex mutex;
   std::atomic<Stage> stage = Stage::kBefore;
   std::atomic<bool> may_call_mpi = false;
-  MPI_Comm self{};        // a duplicate of MPI_COMM_SELF
-  MPI_Group everybody{};  // of MPI_COMM_WORLD
+  MPI_Comm silent{};      // a duplicate: nobody sends over it
+  MPI_Group everybody{};  // in the job, in its order
+  bool is_of_session = false;
   uint64_t served = 0;
   std::map<std::string, uint64_t> left;  // windows of the MPI's own, by reason
   std::string refusal;                   // why there is no job
@@ -42,16 +44,19 @@ thread_local int progress_depth __attribute__((tls_model("initial-exec"))) = 0;
 void drive_mpi(void* /*nothing*/) {
   if (!life().may_call_mpi.load(std::memory_order_relaxed)) return;
   int flag = 0;
-  static_cast<void>(real::Iprobe(MPI_ANY_SOURCE, 0, life().self, &flag, MPI_STATUS_IGNORE));
+  static_cast<void>(real::Iprobe(MPI_ANY_SOURCE, 0, life().silent, &flag, MPI_STATUS_IGNORE));
+}
+
+bool has_world() {
+  int is_initialized = 0;
+  return real::Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0;
 }
 
 bool is_of_everybody(MPI_Comm comm) {
   int relation = MPI_UNEQUAL;
-  int is_initialized = 0;
-  // Sessions have no MPI_COMM_WORLD.
-  return real::Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0 &&
-         !is_intercommunicator(comm) &&
-         real::Comm_compare(comm, MPI_COMM_WORLD, &relation) == MPI_SUCCESS &&
+  if (is_intercommunicator(comm)) return false;
+  if (!has_world()) return is_of_session_world(comm);
+  return real::Comm_compare(comm, MPI_COMM_WORLD, &relation) == MPI_SUCCESS &&
          relation != MPI_UNEQUAL;
 }
 
@@ -61,33 +66,35 @@ bool is_off() {
 }
 
 // A program may have joined a job by itself.
-bool is_job_of_world() {
+bool is_job_of(MPI_Comm everybody) {
   int rank = 0;
   int size = 0;
-  static_cast<void>(real::Comm_rank(MPI_COMM_WORLD, &rank));
-  static_cast<void>(real::Comm_size(MPI_COMM_WORLD, &size));
+  static_cast<void>(real::Comm_rank(everybody, &rank));
+  static_cast<void>(real::Comm_size(everybody, &size));
   return mob_rank() == rank && mob_size() == size;
 }
 
 // The reason why there is no job; empty if there is one.
-std::string begin_job(Life* own) {
+std::string begin_job(Life* own, MPI_Comm everybody) {
   if (is_off()) return "MOBIUS_MPI_WINDOWS=off";
   own->is_ours = mob_initialized() == 0;
-  const auto* world = reinterpret_cast<const void*>(number_of(MPI_COMM_WORLD));
-  if (own->is_ours && mob_init_mpi(world) != MOB_OK) return mob_last_error();
-  if (!is_job_of_world()) return "the program's job of Möbius is not that of MPI_COMM_WORLD";
-  if (real::Comm_dup(MPI_COMM_SELF, &own->self) != MPI_SUCCESS ||
-      real::Comm_group(MPI_COMM_WORLD, &own->everybody) != MPI_SUCCESS) {
+  const auto* handle = reinterpret_cast<const void*>(number_of(everybody));
+  if (own->is_ours && mob_init_mpi(handle) != MOB_OK) return mob_last_error();
+  if (!is_job_of(everybody)) return "the program's job of Möbius is not that of MPI_COMM_WORLD";
+  if (real::Comm_dup(own->is_of_session ? everybody : MPI_COMM_SELF, &own->silent) != MPI_SUCCESS ||
+      real::Comm_group(everybody, &own->everybody) != MPI_SUCCESS) {
     return "the MPI could not make a communicator";
   }
   return {};
 }
 
-void join() {
+// Collective over the communicator, which is of all processes.
+void join(MPI_Comm everybody) {
   Life& own = life();
   const std::lock_guard lock(own.mutex);
   if (own.stage.load(std::memory_order_relaxed) != Stage::kBefore) return;
-  own.refusal = begin_job(&own);
+  own.is_of_session = !has_world();
+  own.refusal = begin_job(&own, own.is_of_session ? everybody : MPI_COMM_WORLD);
   const bool is_joined_now = own.refusal.empty();
   own.may_call_mpi = is_joined_now;
   own.stage.store(is_joined_now ? Stage::kJoined : Stage::kRefused, std::memory_order_release);
@@ -99,28 +106,35 @@ bool wants_statistics() {
 }
 
 void report() {
-  const Life& own = life();
+  Life& own = life();
   if (!wants_statistics() || (own.served == 0 && own.left.empty())) return;
-  int rank = 0;
-  static_cast<void>(real::Comm_rank(MPI_COMM_WORLD, &rank));
+  int rank = -1;
+  if (mob_initialized() != 0) {
+    rank = mob_rank();
+  } else if (has_world()) {
+    static_cast<void>(real::Comm_rank(MPI_COMM_WORLD, &rank));
+  }
   std::string text = "mobius: rank " + std::to_string(rank) + ": " + std::to_string(own.served) +
                      " MPI windows served";
   for (const auto& [reason, count] : own.left) {
     text += ", " + std::to_string(count) + " left to the MPI (" + reason + ")";
   }
   std::fprintf(stderr, "%s\n", text.c_str());
+  own.served = 0;
+  own.left.clear();
 }
 
 // After MPI_Init(): a program that makes windows has the job at once, so that windows of some of
 // its processes can be served before there is one of all.
 void after_init() {
-  if (program_makes_windows()) join();
+  if (program_makes_windows()) join(MPI_COMM_WORLD);
 }
 
-void before_finalize() {
+void end_job() {
   Life& own = life();
   report();
   if (own.stage.load(std::memory_order_acquire) != Stage::kJoined) return;
+  own.refusal = "the job of Möbius has ended";
   own.stage = Stage::kEnded;
   {
     const Progressing progressing_until_all_came;
@@ -129,7 +143,7 @@ void before_finalize() {
   if (windows.any() != nullptr) {
     std::fprintf(stderr,
                  "libmobius_" MOBIUS_MPI_FRONT
-                 ": MPI_Finalize() with windows that were not freed; MPI_Win_free() frees them\n");
+                 ": the MPI ends with windows that were not freed; MPI_Win_free() frees them\n");
   }
   forget_program_memory();
   if (own.is_ours) {
@@ -138,7 +152,7 @@ void before_finalize() {
   }
   own.may_call_mpi = false;
   static_cast<void>(real::Group_free(&own.everybody));
-  static_cast<void>(real::Comm_free(&own.self));
+  static_cast<void>(real::Comm_free(&own.silent));
 }
 
 }  // namespace
@@ -152,7 +166,7 @@ bool is_intercommunicator(MPI_Comm comm) {
 
 bool join_job(MPI_Comm comm) {
   if (life().stage.load(std::memory_order_acquire) == Stage::kBefore && is_of_everybody(comm)) {
-    join();
+    join(comm);
   }
   return is_joined();
 }
@@ -185,7 +199,11 @@ Progressing::~Progressing() {
 void let_mpi_progress() { drive_mpi(nullptr); }
 
 int make_done_request(MPI_Request* request) {
-  return real::Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, life().self, request);
+  return real::Isend(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, life().silent, request);
+}
+
+void end_job_of_session() {
+  if (life().is_of_session || !has_world()) end_job();
 }
 
 void count_served() {
@@ -223,6 +241,6 @@ MOBIUS_MPI_TWIN(Init_thread)(int* argc, char*** argv, int required, int* provide
 }
 
 MOBIUS_MPI_TWIN(Finalize)(void) {
-  before_finalize();
+  if (!life().is_of_session) end_job();
   return real::Finalize();
 }

@@ -3,7 +3,9 @@
 
 // The job of Möbius behind the program's MPI: of the processes of MPI_COMM_WORLD, in its order.
 // It begins when the first window of all of them is made, or with MPI_Init() where the program
-// itself calls functions that make windows, and ends with MPI_Finalize().
+// itself calls functions that make windows, and ends with MPI_Finalize(). A program that uses a
+// session instead of MPI_Init() has the job from its first window of all processes, in the order of
+// that communicator, to the end of the session.
 
 #include <mobius/mobius.h>
 
@@ -19,6 +21,8 @@ bool join_job(MPI_Comm comm);
 bool is_joined();
 bool is_intercommunicator(MPI_Comm comm);
 const char* why_not_joined();
+// Ends the job if it began without MPI_Init(). Collective over it.
+void end_job_of_session();
 
 // The rank in the job of each member of a communicator; empty if one has none.
 std::vector<mob_rank_t> job_ranks(MPI_Comm comm);

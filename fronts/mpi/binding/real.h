@@ -48,8 +48,8 @@ namespace real {
 #define MOBIUS_MPI_REAL(name) \
   inline constinit const Real<decltype(PMPI_##name)> name { "PMPI_" #name }
 
-MOBIUS_MPI_REAL(Accumulate);
 MOBIUS_MPI_REAL(Abort);
+MOBIUS_MPI_REAL(Accumulate);
 MOBIUS_MPI_REAL(Allgather);
 MOBIUS_MPI_REAL(Alloc_mem);
 MOBIUS_MPI_REAL(Comm_call_errhandler);
@@ -130,6 +130,12 @@ MOBIUS_MPI_REAL(Win_test);
 MOBIUS_MPI_REAL(Win_unlock);
 MOBIUS_MPI_REAL(Win_unlock_all);
 MOBIUS_MPI_REAL(Win_wait);
+
+#ifdef MOBIUS_MPI_HAS_SESSIONS
+MOBIUS_MPI_REAL(Group_from_session_pset);
+MOBIUS_MPI_REAL(Session_finalize);
+MOBIUS_MPI_REAL(Session_init);
+#endif
 
 #ifdef MOBIUS_MPI_HAS_LARGE_COUNTS
 MOBIUS_MPI_REAL(Accumulate_c);

@@ -41,6 +41,7 @@ struct Mpi {
   Handle world;
   Handle none;  // MPI_COMM_NULL
   Handle byte;
+  bool is_of_session;  // the job's communicator
 
   bool find_all(void* library, bool has_standard_abi);
 };
@@ -115,7 +116,9 @@ Stage stage(const Mpi& mpi) {
   return {has_started != 0, has_ended != 0};
 }
 
+// The MPI does not say whether a session lives: the caller of mob_init_mpi() does.
 bool is_running(const Mpi& mpi) {
+  if (mpi.is_of_session) return true;
   const Stage at = stage(mpi);
   return at.has_started && !at.has_ended;
 }
@@ -288,7 +291,10 @@ bool has_ended() {
 mob_status_t connect(const Communicator* like, mob_rank_t* rank, mob_rank_t* size,
                      std::unique_ptr<Directory>* directory) {
   Mpi mpi{};
-  if (!find_mpi(&mpi)) {
+  const bool is_loaded = find_loaded_mpi(&mpi);
+  // MPI_COMM_WORLD comes with MPI_Init(); any other communicator before it is of a session.
+  mpi.is_of_session = is_loaded && like != nullptr && *like != mpi.world && !stage(mpi).has_started;
+  if (!is_loaded || !is_running(mpi)) {
     return fail(MOB_ERR_STATE,
                 "mob_init: no MPI runs in this process; call MPI_Init() before, and use MPICH, "
                 "Open MPI, or one of their kin");

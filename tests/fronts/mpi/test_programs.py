@@ -26,6 +26,19 @@ def test_program(mpi: Mpi, program: str, count: int, tmp_path: Path) -> None:
     assert f"{program} passed" in done.out, done.told
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_sessions(mpi: Mpi, count: int, tmp_path: Path) -> None:
+    if mpi.name == "debian-openmpi":
+        pytest.skip("Open MPI 4 has no sessions")
+    if mpi.name == "debian-mpich" and count == 1:
+        pytest.skip("MPICH 4.0.2 itself crashes in a session of one process")
+    binary = mpi.compile("sessions.c", tmp_path / "sessions")
+    done = mpi.by_mobius(count, binary, stats=True)
+    assert done.code == 0, done.told
+    assert "sessions passed" in done.out, done.told
+    assert done.err.count("3 MPI windows served\n") == count, done.told
+
+
 def test_fortran(mpi: Mpi, tmp_path: Path) -> None:
     if not mpi.fortran:
         pytest.skip(f"{mpi.name} has no Fortran")
