@@ -57,6 +57,11 @@ void* object() {
 #define MOBIUS_MPI_HAS_LARGE_COUNTS 1
 #endif
 
+// MPI_Request_get_status_all() and its kin: MPI-4.1 and later.
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define MOBIUS_MPI_HAS_STATUS_OF_SEVERAL 1
+#endif
+
 // Sessions: MPI-4 and later, and Open MPI 5, which says that it is of MPI-3.1. The front for Open
 // MPI is the same for 4 and 5, whichever header it is made with.
 #if MPI_VERSION >= 4 || defined(MOBIUS_MPI_OMPI)

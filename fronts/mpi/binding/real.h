@@ -72,6 +72,8 @@ MOBIUS_MPI_REAL(Free_mem);
 MOBIUS_MPI_REAL(Get);
 MOBIUS_MPI_REAL(Get_accumulate);
 MOBIUS_MPI_REAL(Get_library_version);
+MOBIUS_MPI_REAL(Grequest_complete);
+MOBIUS_MPI_REAL(Grequest_start);
 MOBIUS_MPI_REAL(Group_compare);
 MOBIUS_MPI_REAL(Group_free);
 MOBIUS_MPI_REAL(Group_rank);
@@ -90,9 +92,17 @@ MOBIUS_MPI_REAL(Put);
 MOBIUS_MPI_REAL(Query_thread);
 MOBIUS_MPI_REAL(Raccumulate);
 MOBIUS_MPI_REAL(Reduce_local);
+MOBIUS_MPI_REAL(Request_free);
+MOBIUS_MPI_REAL(Request_get_status);
 MOBIUS_MPI_REAL(Rget);
 MOBIUS_MPI_REAL(Rget_accumulate);
 MOBIUS_MPI_REAL(Rput);
+MOBIUS_MPI_REAL(Status_set_cancelled);
+MOBIUS_MPI_REAL(Status_set_elements);
+MOBIUS_MPI_REAL(Test);
+MOBIUS_MPI_REAL(Testall);
+MOBIUS_MPI_REAL(Testany);
+MOBIUS_MPI_REAL(Testsome);
 MOBIUS_MPI_REAL(Type_create_keyval);
 MOBIUS_MPI_REAL(Type_free);
 MOBIUS_MPI_REAL(Type_free_keyval);
@@ -102,6 +112,10 @@ MOBIUS_MPI_REAL(Type_get_extent);
 MOBIUS_MPI_REAL(Type_get_true_extent);
 MOBIUS_MPI_REAL(Type_set_attr);
 MOBIUS_MPI_REAL(Type_size);
+MOBIUS_MPI_REAL(Wait);
+MOBIUS_MPI_REAL(Waitall);
+MOBIUS_MPI_REAL(Waitany);
+MOBIUS_MPI_REAL(Waitsome);
 MOBIUS_MPI_REAL(Win_allocate);
 MOBIUS_MPI_REAL(Win_allocate_shared);
 MOBIUS_MPI_REAL(Win_attach);
@@ -135,6 +149,12 @@ MOBIUS_MPI_REAL(Win_wait);
 MOBIUS_MPI_REAL(Group_from_session_pset);
 MOBIUS_MPI_REAL(Session_finalize);
 MOBIUS_MPI_REAL(Session_init);
+#endif
+
+#ifdef MOBIUS_MPI_HAS_STATUS_OF_SEVERAL
+MOBIUS_MPI_REAL(Request_get_status_all);
+MOBIUS_MPI_REAL(Request_get_status_any);
+MOBIUS_MPI_REAL(Request_get_status_some);
 #endif
 
 #ifdef MOBIUS_MPI_HAS_LARGE_COUNTS

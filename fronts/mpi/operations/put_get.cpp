@@ -6,6 +6,7 @@
 
 #include "binding/bootstrap.h"
 #include "binding/real.h"
+#include "operations/requests.h"
 #include "operations/transfer.h"
 
 namespace mobius::mpi {
@@ -106,6 +107,16 @@ int get(void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displ
   return raise_if(mob_get(target->owner, remote, origin, bytes), *window);
 }
 
+bool is_elsewhere(const Window& window, int rank) {
+  return static_cast<unsigned>(rank) < static_cast<unsigned>(window.size) &&
+         !window.targets[rank].is_here;
+}
+
+int with_pending_request(const Window& window, int rank, MPI_Request* request) {
+  const int made = make_pending_request(window.targets[rank].owner, request);
+  return made == MPI_SUCCESS ? MPI_SUCCESS : raise(window, made);
+}
+
 int with_request(int result, const Window& window, MPI_Request* request) {
   if (result != MPI_SUCCESS) return result;
   const int made = make_done_request(request);
@@ -156,6 +167,11 @@ int call_rget(const Own& own, void* origin, Count count, MPI_Datatype type, int 
   Window* window = find_window(win);
   if (window == nullptr) [[unlikely]] {
     return own(origin, count, type, rank, displacement, target_count, target_type, win, request);
+  }
+  if (is_elsewhere(*window, rank)) {
+    const int result = get(origin, count, type, rank, displacement, target_count, target_type,
+                           window, Completion::kLater);
+    return result == MPI_SUCCESS ? with_pending_request(*window, rank, request) : result;
   }
   return with_request(get(origin, count, type, rank, displacement, target_count, target_type,
                           window, Completion::kNow),

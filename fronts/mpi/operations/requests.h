@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Requests of operations that bring data from another host. They are the MPI's generalised
+// requests. The calls of MPI that wait for requests, test them or free them pass through the front,
+// which completes those that are its own first. Only a thread of the program completes them, as the
+// MPI may be at a level of thread support that allows no other.
+
+#include <mobius/mobius.h>
+
+#include "binding/abi.h"
+
+namespace mobius::mpi {
+
+// A request that completes when what was started to a target is complete at this process. Returns
+// the class of the error, or MPI_SUCCESS.
+int make_pending_request(mob_rank_t target, MPI_Request* request);
+
+}  // namespace mobius::mpi
