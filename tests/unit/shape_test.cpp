@@ -572,6 +572,28 @@ TEST(Shape, PartsAreTheWholeInOrder) {
   }
 }
 
+TEST(Shape, ABoxOfAllDimensionsIsWalkedInOrder) {
+  constexpr int kDimensions = MOB_MAX_DIMENSIONS - 1;
+  std::vector<ptrdiff_t> far;  // with gaps in every dimension
+  std::vector<ptrdiff_t> near;
+  for (ptrdiff_t i = 0, stride = 1; i < kDimensions; ++i, stride *= 3) {
+    far.push_back(stride * 2);
+    near.push_back(ptrdiff_t{1} << i);
+  }
+  const Strided box(MOB_PUT, remote_bytes, local_bytes, 1, std::vector<size_t>(kDimensions, 2), far,
+                    near);
+  Shape shape;
+  ASSERT_EQ(normalise("test", box.transfer, &shape), MOB_OK);
+  ASSERT_EQ(shape.dimensions, kDimensions);
+  std::vector<std::pair<char*, char*>> expected;
+  for (size_t run = 0; run < size_t{1} << kDimensions; ++run) {
+    ptrdiff_t at = 0;
+    for (size_t i = 0; i < kDimensions; ++i) at += (run >> i & 1) != 0 ? far[i] : 0;
+    expected.emplace_back(remote_bytes + at, local_bytes + run);
+  }
+  EXPECT_EQ(bytes_of(shape), expected);
+}
+
 TEST(Shape, AVisitorCanStopTheWalk) {
   const Strided box(MOB_PUT, remote_bytes, local_bytes, 8, {4, 5}, {16, 100}, {8, 32});
   Shape shape;
