@@ -157,3 +157,18 @@ def test_the_slowest_tests_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     assert listed[0] == "    80.0 s  two: case8"
     assert [line.split()[-1] for line in listed[:8]] == [f"case{i}" for i in range(8, 0, -1)]
     assert listed[8:11] == ["     8.0 s  one: case8", "     7.0 s  one: case7", ""]
+
+
+@pytest.mark.parametrize(
+    ("quick", "full", "left_out"),
+    [(False, False, "full"), (True, False, "slow full"), (False, True, ""), (True, True, "slow")],
+)
+def test_what_is_left_out(tmp_path: Path, quick: bool, full: bool, left_out: str) -> None:
+    chosen = run_tests.Selection(tmp_path, quick, full, False, [], None)
+    labels, marks = left_out.replace(" ", "|"), left_out.replace(" ", " and not ")
+    ctest = run_tests._ctest(chosen, "release", tmp_path).command
+    assert ("--label-exclude" in ctest) == (left_out != "")
+    assert not left_out or f"^({labels})$" in ctest
+    inner = run_tests._pytest(chosen, "setup", tmp_path).command
+    assert ("-m" in inner[2:]) == (left_out != "")
+    assert not left_out or inner[-1] == f"not {marks}"

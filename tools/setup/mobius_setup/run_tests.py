@@ -111,6 +111,11 @@ def _build(selection: Selection, preset: str) -> Suite:
     )
 
 
+def _left_out(selection: Selection) -> list[str]:
+    """The labels of ctest, and marks of pytest, whose tests do not run."""
+    return (["slow"] if selection.quick else []) + ([] if selection.full else ["full"])
+
+
 def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
     junit = scratch / f"ctest-{preset}.xml"
     command = ["ctest", "--test-dir", str(selection.root / "build" / preset)]
@@ -120,9 +125,8 @@ def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
     command += ["--parallel", str(os.cpu_count() or 1)]
     if preset in SANITIZERS and not selection.presets:
         command += ["--label-regex", SANITIZERS[preset]]
-    left_out = ["slow"] if selection.quick else []
-    left_out += [] if selection.full else ["full"]
-    command += ["--label-exclude", f"^({'|'.join(left_out)})$"] if left_out else []
+    if left_out := _left_out(selection):
+        command += ["--label-exclude", f"^({'|'.join(left_out)})$"]
     if selection.pattern:
         command += ["--tests-regex", selection.pattern]
     command = with_short_start(command)
@@ -132,8 +136,8 @@ def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
 def _pytest(selection: Selection, name: str, scratch: Path) -> Suite:
     junit = scratch / f"pytest-{name}.xml"
     command = [sys.executable, "-m", "pytest", f"tests/{name}", "--junit-xml", str(junit)]
-    if selection.quick:
-        command += ["-m", "not slow"]
+    if left_out := _left_out(selection):
+        command += ["-m", " and ".join(f"not {mark}" for mark in left_out)]
     if selection.pattern:
         command += ["-k", selection.pattern]
     if name in ON_VIRTUAL_HOSTS:
