@@ -246,6 +246,10 @@ int compare_and_swap(const void* origin, const void* compare, void* result, MPI_
   }
   const Place place = find_place(window, rank, displacement, 1, *known);
   if (place.error != MPI_SUCCESS || place.is_nobody) return place.error;
+  // The address decides which word has it all.
+  if (reinterpret_cast<uintptr_t>(place.address) % known->solid_bytes != 0) {
+    return raise(*window, MPI_ERR_ARG);
+  }
   const mob_rank_t owner = place.target->owner;
   switch (known->solid_bytes) {
     case 8:

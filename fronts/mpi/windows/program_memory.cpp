@@ -35,6 +35,8 @@ struct Range {
 // Address space costs nothing; more than there is memory is not needed, and not always given.
 constexpr size_t kMostHeapBytes = size_t{16} << 30;
 
+constexpr uintptr_t kWordBytes = 8;
+
 struct OwnMemory {
   uintptr_t end;
   Placed placed;
@@ -211,8 +213,9 @@ bool expose_memory(void* address, size_t bytes, std::vector<Exposure*>* exposure
   const bool all_moved = moves && move_pages(&memory, start, end, &used);
   if (!all_moved || used.size() > 1) {
     // What reaches over the end of pages that moved together, and what did not move, is copied by
-    // the kernel.
-    Exposure* whole = expose(start, end, 0);
+    // the kernel. Whole words, as updates of a byte are updates of its word.
+    Exposure* whole =
+        expose(start & ~(kWordBytes - 1), (end + kWordBytes - 1) & ~(kWordBytes - 1), 0);
     if (whole == nullptr) {
       for (Exposure* each : used) let_go(&memory, each);
       return false;

@@ -229,6 +229,29 @@ static void try_atomicity(void) {
   MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* A window of one byte, or two, wherever they lie in their word. */
+static void try_small(void) {
+  for (int at = 0; at < 8; ++at) {
+    unsigned char bytes[8] = {0}, one = 1, zero = 0, old = 9;
+    uint16_t shorts[4] = {0}, short_one = 1, short_zero = 0, short_old = 9;
+    MPI_Win byte_win, short_win;
+    MPI(MPI_Win_create(&bytes[at], 1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &byte_win));
+    MPI(MPI_Win_create(&shorts[at / 2], 2, 2, MPI_INFO_NULL, MPI_COMM_WORLD, &short_win));
+    MPI(MPI_Win_fence(0, byte_win));
+    MPI(MPI_Compare_and_swap(&one, &zero, &old, MPI_UINT8_T, right, 0, byte_win));
+    MPI(MPI_Win_fence(0, byte_win));
+    MPI(MPI_Win_fence(0, short_win));
+    MPI(MPI_Compare_and_swap(&short_one, &short_zero, &short_old, MPI_UINT16_T, right, 0,
+                             short_win));
+    MPI(MPI_Win_fence(0, short_win));
+    CHECK(old == 0 && short_old == 0);
+    for (int i = 0; i < 8; ++i) CHECK(*(volatile unsigned char*)&bytes[i] == (i == at ? 1 : 0));
+    for (int i = 0; i < 4; ++i) CHECK(shorts[i] == (i == at / 2 ? 1 : 0));
+    MPI(MPI_Win_free(&byte_win));
+    MPI(MPI_Win_free(&short_win));
+  }
+}
+
 /* Without a flush between them: a sum, a replacement, a fetch, and a sum again. */
 static void try_order(void) {
   MPI(MPI_Win_lock_all(0, win));
@@ -255,6 +278,7 @@ static void try_order(void) {
 int main(int argc, char** argv) {
   check_begin(&argc, &argv);
   right = (check_rank + 1) % check_size;
+  try_small();
   for (int kind = 0; kind < 2; ++kind) {
     if (kind == 0) {
       MPI(MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
