@@ -231,7 +231,7 @@ mob_status_t Job::receive_directory(const Settings& settings, const Secret& secr
   if (status != MOB_OK) return status;
   if (!is_proven(message, secret, nonce) || message.type != MessageType::kDirectory ||
       descriptor < 0) {
-    if (descriptor >= 0) close(descriptor);
+    if (descriptor >= 0) ::close(descriptor);
     return fail(MOB_ERR_SYSTEM, "the launcher did not send the directory of the job");
   }
   auto directory = std::make_unique<ShmDirectory>();
@@ -306,9 +306,9 @@ mob_status_t Job::join_launcher(const Settings& settings, const Secret& secret, 
       status = receive_directory(settings, secret, nonce, pid_is_shared);
     }
   } else if (descriptor >= 0) {
-    close(descriptor);
+    ::close(descriptor);
   }
-  if (status != MOB_OK) launcher_.close();
+  if (status != MOB_OK) abandon();
   // Behind a wrapper, the end of the launcher reaches this process in no other way.
   if (status == MOB_OK) launcher_.kill_on_close(true);
   return status;
@@ -323,19 +323,28 @@ void Job::start_leaving() {
 void Job::leave() {
   host_.slot(host_.index()).state.store(ProcessState::kLeft, std::memory_order_release);
   if (directory_ != nullptr) directory_->leave();
-  if (launcher_.is_open()) {
-    launcher_.kill_on_close(false);
-    Message goodbye;
-    goodbye.type = MessageType::kGoodbye;
-    goodbye.rank = rank_;
-    goodbye.pid = getpid();
-    // If the launcher is gone, the job has ended already.
-    static_cast<void>(launcher_.send(&goodbye, sizeof goodbye));
-  }
-  abandon();
+  tell_launcher(MessageType::kGoodbye);
+  close();
 }
 
 void Job::abandon() {
+  tell_launcher(MessageType::kGivesUp);
+  close();
+}
+
+void Job::tell_launcher(MessageType type) {
+  if (!launcher_.is_open()) return;
+  launcher_.kill_on_close(false);
+  Message message;
+  message.type = type;
+  message.rank = rank_;
+  message.pid = getpid();
+  // If the launcher is gone, the job has ended already. If the program has closed the connection,
+  // the slot tells.
+  static_cast<void>(launcher_.send(&message, sizeof message));
+}
+
+void Job::close() {
   launcher_.close();
   directory_.reset();
   host_.close();

@@ -100,6 +100,8 @@ class Job {
   mob_status_t join_mpi_launch(const base::Settings& settings, const MpiLaunch& launch);
   mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank,
                      bool pid_is_shared, ControlBlock* block = nullptr);
+  void tell_launcher(MessageType type);
+  void close();
   mob_status_t find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
   mob_status_t receive_directory(const base::Settings& settings, const Secret& secret,
                                  const Nonce& nonce, bool pid_is_shared);

@@ -4,6 +4,8 @@
 
 #include <mobius/mobius.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int failures;
@@ -388,6 +392,43 @@ static void descriptors_closed_later(void) {
   }
 }
 
+/* One rank closes all its descriptors but the standard ones, as daemons do, and the job goes on:
+ * the launcher does not take it for dead, and it leaves in order. Memory that exists is used as
+ * before; only new memory needs a descriptor. */
+static void rank_without_descriptors(void) {
+  CHECK(mob_init() == MOB_OK);
+  const mob_rank_t size = mob_size();
+  const mob_rank_t last = size - 1;
+  mob_mem_t mem = NULL;
+  CHECK(mob_mem_alloc((size_t)1 << 20, &mem) == MOB_OK);
+  int files[2] = {-1, -1};
+  if (mob_rank() == last) {
+    for (int descriptor = 3; descriptor < 1024; ++descriptor) close(descriptor);
+    /* These get numbers that the library used, and bytes sent to the launcher would be read here.
+     */
+    CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, files) == 0);
+  }
+  for (uint64_t round = 1; round <= 300; ++round) { /* the launcher notices meanwhile */
+    void* there = NULL;
+    CHECK(mob_mem_address(mem, (mob_rank() + 1) % size, 0, &there) == MOB_OK);
+    CHECK(mob_put8((mob_rank() + 1) % size, there, round) == MOB_OK);
+    CHECK(mob_barrier() == MOB_OK);
+    CHECK(*(uint64_t*)mob_mem_local(mem) == round);
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+    CHECK(mob_barrier() == MOB_OK);
+  }
+  for (mob_rank_t rank = 0; rank < size; ++rank) CHECK(mob_rank_alive(rank) == 1);
+  CHECK(mob_mem_free(mem) == MOB_OK);
+  CHECK(mob_finalize() == MOB_OK);
+  if (mob_rank() == last) {
+    char bytes[8];
+    for (int i = 0; i < 2; ++i) {
+      CHECK(fcntl(files[i], F_GETFD) >= 0);
+      CHECK(recv(files[i], bytes, sizeof bytes, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+    }
+  }
+}
+
 static pthread_t first_thread;
 
 /* Continues after the main() of a program has ended. */
@@ -498,6 +539,8 @@ int main(int argc, char** argv) {
     CHECK(mob_init() == MOB_ERR_STATE);
   } else if (strcmp(test, "forked") == 0) {
     forked();
+  } else if (strcmp(test, "rank_without_descriptors") == 0) {
+    rank_without_descriptors();
   } else if (strcmp(test, "closed_descriptors") == 0) {
     closed_descriptors();
   } else if (strcmp(test, "descriptors_closed_later") == 0) {

@@ -13,9 +13,13 @@
 //                                   (SCM_RIGHTS), or Refused with a reason
 //   launcher → process   Directory  on virtual hosts: the descriptor of the job's directory
 //                                   (shm_directory.h)
-//   process → launcher   Goodbye    from mob_finalize()
+//   process → launcher   Goodbye    from mob_finalize(), or GivesUp from a mob_init() that fails
 //
-// The connection stays open until Goodbye: a process whose connection ends before has died.
+// The connection stays open until then: a process whose connection ends before has died, or has
+// closed descriptors that are not its own. The launcher sees the difference by whether the process
+// still maps the segment. From then on the process goes without the connection: its slot in the
+// control block tells whether it has left.
+//
 // mob_abort(), which may be called at any time, connects and sends Abort in place of Hello.
 //
 // Environment and sockets are used instead of inherited descriptors because wrappers between
@@ -46,7 +50,8 @@ enum class MessageType : uint32_t {
   kGoodbye,
   kAbort,
   kDirectory,
-  kChallenge
+  kChallenge,
+  kGivesUp
 };
 
 // One SOCK_SEQPACKET message. Fixed size, host byte order: both ends are on one host.

@@ -19,6 +19,7 @@ enum class Source : uint32_t {
   kChildren,    // SIGCHLD
   kListener,    // processes that want to join
   kConnection,  // one of them; the index is its slot
+  kDetached,    // a rank without connection has ended; the index is the rank
   kStreams,     // output of ranks; the index is the sink it goes to
   kSink         // standard output or standard error took what was written; index: the sink
 };

@@ -2,7 +2,9 @@
 #include "job/launch/rendezvous.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include "job/control.h"
 #include "job/launch/output/say.h"
 #include "os/file/unix_socket.h"
+#include "os/process/process.h"
 
 namespace mobius::launch {
 namespace {
@@ -49,6 +52,9 @@ bool may_pass(int error) {
 
 Rendezvous::~Rendezvous() {
   for (Connection& connection : connections_) close_connection(connection);
+  for (const Member& member : members_) {
+    if (member.pidfd >= 0) close(member.pidfd);
+  }
   if (listener_ >= 0) close(listener_);
   segments_.push_back(directory_);
   for (const Segment& segment : segments_) {
@@ -217,7 +223,9 @@ void Rendezvous::catch_up(const std::vector<mob_rank_t>& ended) {
   for (const uint32_t slot : unknown) on_connection(slot);
   for (const mob_rank_t rank : ended) {
     const Member& member = members_[static_cast<size_t>(rank)];
-    if (member.state == State::kJoined) on_connection(member.slot);
+    if (member.state != State::kJoined) continue;
+    if (member.pidfd < 0) on_connection(member.slot);
+    if (member.pidfd >= 0) on_detached(rank);
   }
 }
 
@@ -248,13 +256,58 @@ bool Rendezvous::receive(Connection& connection) {
     }
     return joined;
   }
-  if (got > 0 && !(whole && message.type == MessageType::kGoodbye)) return true;  // not for us
-  const State state = got > 0 ? State::kLeft : State::kLost;
+  const bool is_goodbye = whole && message.type == MessageType::kGoodbye;
+  const bool gives_up = whole && message.type == MessageType::kGivesUp;
+  if (got > 0 && !is_goodbye && !gives_up) return true;  // not for us
+  if (is_goodbye || gives_up) {
+    note(rank, is_goodbye ? State::kLeft : State::kLost);
+  } else if (!detach(rank)) {
+    note(rank, state_in_segment(rank) == job::ProcessState::kLeft ? State::kLeft : State::kLost);
+  }
+  close_connection(connection);
+  return false;
+}
+
+void Rendezvous::note(mob_rank_t rank, State state) {
   members_[static_cast<size_t>(rank)].state = state;
   if (state == State::kLost) ++lost_;
   changes_.push_back({rank, state});
-  close_connection(connection);
-  return false;
+}
+
+// The connection of a rank has ended. If the rank has closed its descriptors and goes on in the
+// job, it is watched from now on by a pidfd. False if it has ended or runs another program now.
+bool Rendezvous::detach(mob_rank_t rank) {
+  Member& member = members_[static_cast<size_t>(rank)];
+  const auto pidfd = static_cast<int>(syscall(SYS_pidfd_open, member.pid, 0));
+  if (pidfd < 0) return false;
+  // A process gives up its memory before its files, both when it ends and when it executes another
+  // program.
+  if (!os::has_mapped(member.pid, segment_of(rank).descriptor).value_or(true)) {
+    close(pidfd);
+    return false;
+  }
+  member.pidfd = pidfd;
+  poller_.add(pidfd, EPOLLIN, {Source::kDetached, static_cast<uint32_t>(rank)});
+  return true;
+}
+
+void Rendezvous::on_detached(mob_rank_t rank) {
+  Member& member = members_[static_cast<size_t>(rank)];
+  pollfd ended{member.pidfd, POLLIN, 0};
+  if (member.pidfd < 0 || poll(&ended, 1, 0) <= 0) return;
+  close(member.pidfd);
+  member.pidfd = -1;
+  note(rank, state_in_segment(rank) == job::ProcessState::kLeft ? State::kLeft : State::kLost);
+}
+
+const Rendezvous::Segment& Rendezvous::segment_of(mob_rank_t rank) const {
+  return segments_[static_cast<size_t>(layout_.place_of(rank).host)];
+}
+
+job::ProcessState Rendezvous::state_in_segment(mob_rank_t rank) const {
+  return segment_of(rank)
+      .block->slot(layout_.place_of(rank).index)
+      .state.load(std::memory_order_acquire);  // as in Liveness
 }
 
 void Rendezvous::on_abort(const Message& message) {
@@ -267,8 +320,7 @@ void Rendezvous::on_abort(const Message& message) {
 
 void Rendezvous::declare_dead(mob_rank_t rank) {
   if (segments_.empty()) return;
-  const job::Place place = layout_.place_of(rank);
-  job::declare_dead(segments_[static_cast<size_t>(place.host)].block->slot(place.index));
+  job::declare_dead(segment_of(rank).block->slot(layout_.place_of(rank).index));
   if (directory_.block != nullptr) job::declare_dead(directory_.block->slot(rank));
 }
 
@@ -304,9 +356,7 @@ bool Rendezvous::welcome(Connection& connection, const Message& hello) {
   welcome.size = size;
   welcome.pid = connection.pid;
   welcome.hosts = layout_.hosts();
-  const job::Place place = layout_.place_of(hello.rank);
-  const Segment& segment = segments_[static_cast<size_t>(place.host)];
-  if (!answer(connection, welcome, hello, segment.descriptor)) return false;
+  if (!answer(connection, welcome, hello, segment_of(hello.rank).descriptor)) return false;
   if (directory_.block != nullptr) {
     welcome.type = MessageType::kDirectory;
     if (!answer(connection, welcome, hello, directory_.descriptor)) return false;

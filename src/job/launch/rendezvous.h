@@ -33,6 +33,7 @@ class Rendezvous {
     pid_t pid = 0;         // of the process that joined; with a wrapper not the one that we started
     uint32_t slot = 0;     // its connection, while joined
     bool aborted = false;  // asked for the end of the job
+    int pidfd = -1;        // while it is joined without connection, having closed its descriptors
   };
   struct Change {
     mob_rank_t rank;
@@ -58,6 +59,7 @@ class Rendezvous {
 
   void on_listener();                 // Source::kListener
   void on_connection(uint32_t slot);  // Source::kConnection
+  void on_detached(mob_rank_t rank);  // Source::kDetached
   // Ends a pause of the listener.
   void on_time(Clock::time_point now);
   Clock::time_point deadline() const { return resume_at_; }
@@ -100,6 +102,10 @@ class Rendezvous {
   void drop_if_silent(uint32_t slot);
   bool drop_oldest_unknown(std::chrono::milliseconds least_age);
   bool receive(Connection& connection);
+  bool detach(mob_rank_t rank);
+  void note(mob_rank_t rank, State state);
+  const Segment& segment_of(mob_rank_t rank) const;
+  job::ProcessState state_in_segment(mob_rank_t rank) const;
   void on_abort(const job::Message& message);
   bool welcome(Connection& connection, const job::Message& hello);
   bool refuse(const Connection& connection, const job::Message& hello, const std::string& reason);

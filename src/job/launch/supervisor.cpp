@@ -119,6 +119,9 @@ void Supervisor::wait_and_handle() {
       case Source::kConnection:
         rendezvous_.on_connection(tag.index);
         break;
+      case Source::kDetached:
+        rendezvous_.on_detached(static_cast<mob_rank_t>(tag.index));
+        break;
       case Source::kStreams:
         output_.on_streams(tag.index);
         break;

@@ -80,31 +80,22 @@ ssize_t receive_message(int connection, void* message, size_t bytes, int* descri
   return got;
 }
 
-UnixSocket& UnixSocket::operator=(UnixSocket&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-void UnixSocket::close() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
-}
-
 mob_status_t UnixSocket::connect(const sockaddr_un& address, socklen_t length, Problem* problem) {
   Problem unused = Problem::kNone;
   Problem& reason = problem != nullptr ? *problem : unused;
   reason = Problem::kOther;
   close();
-  descriptor_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (descriptor_ < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "making a Unix socket failed");
-  if (retry([&] { return ::connect(descriptor_, generic(address), length); }) != 0) {
+  const int socket_made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (socket_made < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "making a Unix socket failed");
+  descriptor_.hold(socket_made);
+  if (retry([&] { return ::connect(socket_made, generic(address), length); }) != 0) {
     const int error = errno;
     close();
     if (error == ECONNREFUSED) reason = Problem::kAbsent;
     return fail_errno(MOB_ERR_SYSTEM, error, "connecting failed");
   }
   ucred credentials{};
-  if (!is_same_user(descriptor_, &credentials)) {
+  if (!is_same_user(socket_made, &credentials)) {
     close();
     reason = Problem::kOtherUser;
     return fail(MOB_ERR_SYSTEM, "connecting failed: the other side belongs to another user");
@@ -116,28 +107,29 @@ mob_status_t UnixSocket::connect(const sockaddr_un& address, socklen_t length, P
 void UnixSocket::kill_on_close(bool kill) {
   // An event on the socket sends the owner a signal of our choice. After the last message of the
   // protocol, the only event left is the end of the connection.
-  const int flags = fcntl(descriptor_, F_GETFL);
+  const int descriptor = descriptor_.get();
+  const int flags = fcntl(descriptor, F_GETFL);
   if (flags < 0) return;
   if (!kill) {
-    fcntl(descriptor_, F_SETFL, flags & ~O_ASYNC);
-  } else if (fcntl(descriptor_, F_SETSIG, SIGKILL) == 0 &&
-             fcntl(descriptor_, F_SETOWN, getpid()) == 0) {
-    fcntl(descriptor_, F_SETFL, flags | O_ASYNC);
+    fcntl(descriptor, F_SETFL, flags & ~O_ASYNC);
+  } else if (fcntl(descriptor, F_SETSIG, SIGKILL) == 0 &&
+             fcntl(descriptor, F_SETOWN, getpid()) == 0) {
+    fcntl(descriptor, F_SETFL, flags | O_ASYNC);
     // It may have ended before.
-    pollfd ended{descriptor_, 0, 0};
+    pollfd ended{descriptor, 0, 0};
     if (poll(&ended, 1, 0) > 0) ::kill(getpid(), SIGKILL);
   }
 }
 
 mob_status_t UnixSocket::send(const void* message, size_t bytes, int descriptor) {
-  const ssize_t sent = send_message(descriptor_, message, bytes, descriptor);
+  const ssize_t sent = send_message(descriptor_.get(), message, bytes, descriptor);
   if (sent == static_cast<ssize_t>(bytes)) return MOB_OK;
   return fail_errno(MOB_ERR_SYSTEM, sent < 0 ? errno : EMSGSIZE, "sending failed");
 }
 
 mob_status_t UnixSocket::receive(void* message, size_t bytes, int* descriptor) {
   int received = -1;
-  const ssize_t got = receive_message(descriptor_, message, bytes, &received);
+  const ssize_t got = receive_message(descriptor_.get(), message, bytes, &received);
   if (got < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "receiving failed");
   if (got == static_cast<ssize_t>(bytes)) {
     *descriptor = received;
@@ -164,10 +156,9 @@ mob_status_t UnixListener::listen(const sockaddr_un& address, socklen_t length, 
 }
 
 mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid, bool* is_empty) {
-  UnixSocket accepted;
-  accepted.descriptor_ =
+  const int descriptor =
       retry([&] { return accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC); });
-  if (accepted.descriptor_ < 0) {
+  if (descriptor < 0) {
     const int error = errno;
     *is_empty = error == EAGAIN;
     if (*is_empty) return MOB_OK;
@@ -177,8 +168,10 @@ mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid, bool* is_e
     return status;
   }
   *is_empty = false;
+  UnixSocket accepted;
+  accepted.descriptor_.hold(descriptor);
   ucred credentials{};
-  const bool is_ours = is_same_user(accepted.descriptor_, &credentials);
+  const bool is_ours = is_same_user(descriptor, &credentials);
   *pid = credentials.pid;
   if (is_ours) *connection = std::move(accepted);
   return MOB_OK;

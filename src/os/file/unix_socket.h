@@ -12,6 +12,8 @@
 
 #include <cstddef>
 
+#include "os/file/held_descriptor.h"
+
 namespace mobius::os {
 
 // Whether the other end of a connected socket belongs to this user; `peer` gets its identity, as
@@ -27,15 +29,9 @@ inline constexpr int kDescriptorLost = -2;
 ssize_t send_message(int connection, const void* message, size_t bytes, int descriptor);
 ssize_t receive_message(int connection, void* message, size_t bytes, int* descriptor);
 
+// Once the program has closed the socket's descriptor, calls fail and leave the number alone.
 class UnixSocket {
  public:
-  UnixSocket() = default;
-  UnixSocket(UnixSocket&& other) noexcept : descriptor_(other.descriptor_) {
-    other.descriptor_ = -1;
-  }
-  UnixSocket& operator=(UnixSocket&& other) noexcept;
-  ~UnixSocket() { close(); }
-
   // Connects a SOCK_SEQPACKET socket; refuses a peer of another user. The error text ends with the
   // reason only; the caller adds the name of the expected peer. `*problem` says more of the reason.
   enum class Problem { kNone, kAbsent, kOtherUser, kOther };  // absent: no process listens there
@@ -53,14 +49,14 @@ class UnixSocket {
   // is the received descriptor, owned by the caller, or -1.
   mob_status_t receive(void* message, size_t bytes, int* descriptor);
 
-  void close();
-  bool is_open() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
+  void close() { descriptor_.close(); }
+  bool is_open() const { return descriptor_.is_held(); }
+  int descriptor() const { return descriptor_.get(); }
 
  private:
   friend class UnixListener;
 
-  int descriptor_ = -1;
+  HeldDescriptor descriptor_;
 };
 
 // A socket to which other processes connect.

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/process/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 namespace mobius::os {
 
@@ -102,6 +106,47 @@ std::string read_whole(pid_t pid, const char* name) {
 std::string process_environment(pid_t pid) { return read_whole(pid, "environ"); }
 
 std::string process_private_bytes(pid_t pid) { return read_whole(pid, "auxv"); }
+
+namespace {
+
+// Nothing if there is no mapping at all: the thread has ended.
+std::optional<bool> has_mapped(std::FILE* maps, const struct stat& file) {
+  char* line = nullptr;
+  size_t room = 0;
+  std::optional<bool> found;
+  while (!found.value_or(false) && getline(&line, &room, maps) > 0) {
+    unsigned major_number = 0;
+    unsigned minor_number = 0;
+    unsigned long inode = 0;
+    found = std::sscanf(line, "%*s %*s %*s %x:%x %lu", &major_number, &minor_number, &inode) == 3 &&
+            makedev(major_number, minor_number) == file.st_dev && inode == file.st_ino;
+  }
+  std::free(line);
+  return found;
+}
+
+}  // namespace
+
+std::optional<bool> has_mapped(pid_t pid, int file) {
+  struct stat about{};
+  if (fstat(file, &about) != 0 || !proc_is_ours()) return std::nullopt;
+  // The first thread has no mappings any more if it has ended before the others.
+  const std::string folder = "/proc/" + std::to_string(pid) + "/task";
+  const std::unique_ptr<DIR, int (*)(DIR*)> threads(opendir(folder.c_str()), &closedir);
+  if (threads == nullptr && errno != ENOENT) return std::nullopt;
+  bool refused = false;
+  while (const dirent* thread = threads != nullptr ? readdir(threads.get()) : nullptr) {
+    if (thread->d_name[0] == '.') continue;
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(
+        std::fopen((folder + '/' + thread->d_name + "/maps").c_str(), "re"), &std::fclose);
+    if (maps == nullptr) {
+      refused = refused || errno != ENOENT;
+    } else if (const std::optional<bool> found = has_mapped(maps.get(), about)) {
+      return found;
+    }
+  }
+  return refused ? std::nullopt : std::optional(false);
+}
 
 Credentials Credentials::own() {
   return {geteuid(), getegid(), prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1};

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "os/file/held_descriptor.h"
@@ -29,6 +30,9 @@ std::string process_environment(pid_t pid);
 // Bytes that differ from process to process and that only processes of the same user can read: the
 // addresses at which the kernel placed its parts. Empty if they cannot be read.
 std::string process_private_bytes(pid_t pid);
+
+// Whether a process has a file mapped; nothing if its mappings cannot be read.
+std::optional<bool> has_mapped(pid_t pid, int file);
 
 // The facts that decide whether another process may attach to this one, and this one to others.
 struct Credentials {
