@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import signal
+import sys
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -330,6 +333,39 @@ def test_rank_0_has_the_terminal_itself(launcher: Launcher) -> None:
         terminal.read_until(b"shell got <for the shell>")
         assert terminal.seen.count(b"secret") == 1
         assert terminal.exit_code() == 0
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "is_restored"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", 139, True),
+        ("sys.exit(3)", 3, True),
+        ("os.kill(os.getppid(), signal.SIGKILL)", 137, True),  # the launcher's worker
+        ("sys.exit(0)", 0, False),  # as stty does
+    ],
+)
+def test_terminal_modes_that_a_rank_changed(
+    launcher: Launcher, end: str, code: int, is_restored: bool
+) -> None:
+    rank = python(
+        "import os, signal, sys, time, tty",
+        "if os.environ['MOBIUS_RANK'] == '0':",
+        "    while not os.path.exists(os.environ['D'] + '/go'):",
+        "        time.sleep(0.01)",
+        "    tty.setraw(0)",
+        f"    {end}",
+    )
+    with at_terminal(launcher, "-n", "2", *rank) as terminal:
+        # Keeps the terminal and its modes when all processes of the job have closed it.
+        tiocgptn = 0x80045430  # which Python does not name
+        number = fcntl.ioctl(terminal.master, tiocgptn, b"----")
+        name = f"/dev/pts/{int.from_bytes(number, sys.byteorder)}"
+        kept = os.open(name, os.O_RDWR | os.O_NOCTTY)
+        before = termios.tcgetattr(kept)
+        (launcher.folder / "go").touch()
+        assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == code
+        assert (termios.tcgetattr(kept) == before) is is_restored
+        os.close(kept)
 
 
 def test_signals_reach_descendants_of_the_rank_at_the_terminal(launcher: Launcher) -> None:

@@ -17,6 +17,7 @@
 #include "base/settings.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/launch/output/say.h"
+#include "job/launch/output/terminal_modes.h"
 #include "job/launch/process/descendants.h"
 #include "job/launch/process/limits.h"
 #include "job/launch/process/program.h"
@@ -141,6 +142,7 @@ int wait_for(pid_t worker, int to_worker, const sigset_t& taken) {
 
 int run(const RunOptions& options) {
   const std::vector<int> inherited = tidy_descriptors();
+  const TerminalModes terminal;
   signal(SIGCHLD, SIG_DFL);  // if it were ignored, the kernel would discard the exit codes
   Environment environment(environ, rank_environment(options));
   Program program;
@@ -175,6 +177,8 @@ int run(const RunOptions& options) {
 
   const int exit_code = wait_for(worker, ends[1], taken);
   for (const pid_t pid : end_descendants()) say("process {} could not be ended", pid);
+  // A program that succeeds may have set the terminal on purpose, as stty does.
+  if (exit_code != 0) terminal.restore();
   return exit_code;
 }
 
