@@ -15,6 +15,8 @@ namespace mobius::launch {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{64} << 10;
+// After a shorter piece nothing more is likely to be there.
+constexpr ssize_t kLeastOfMore = 1024;
 // Longer lines are written in pieces.
 constexpr size_t kLongestLine = size_t{1} << 20;
 // How long the beginning of a line waits for its rest: short enough for a person, long enough for a
@@ -70,9 +72,16 @@ void Output::on_room(uint32_t sink) { sinks_[sink]->sink.flush(); }
 bool Output::read_once(uint32_t stream) {
   const int descriptor = streams_[stream].descriptor;
   if (descriptor < 0) return false;
-  const ssize_t got = read(descriptor, chunk_.data(), chunk_.size());
+  ssize_t got = read(descriptor, chunk_.data(), chunk_.size());
   if (got > 0) {
-    forward(stream, {chunk_.data(), static_cast<size_t>(got)});
+    auto filled = static_cast<size_t>(got);
+    // A pseudo-terminal gives 4 KiB at most, however much has been written. An end or an error that
+    // comes now comes again.
+    while (got >= kLeastOfMore && filled < chunk_.size() &&
+           (got = read(descriptor, chunk_.data() + filled, chunk_.size() - filled)) > 0) {
+      filled += static_cast<size_t>(got);
+    }
+    forward(stream, {chunk_.data(), filled});
     return true;
   }
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return errno == EINTR;
