@@ -76,7 +76,7 @@ class Mpi:
 
     def compile(self, source: str, output: Path, *options: str) -> Path:
         """An ordinary program; `source` is a file of this folder."""
-        fortran = source.endswith(".f90")
+        fortran = source.lower().endswith(".f90")
         words = [self.fortran, "-J", str(output.parent)] if fortran else [self.mpicc, "-std=gnu11"]
         done = subprocess.run(
             [*words, "-O1", "-o", str(output), str(HERE / source), *options],

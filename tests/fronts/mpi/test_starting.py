@@ -42,11 +42,11 @@ def test_linked_before_the_mpi(mpi: Mpi, tmp_path: Path) -> None:
     assert "which it is linked with" in mpi.by_mobius(2, program).err
 
 
-@pytest.mark.parametrize("interface", ["mpif_h", "use_mpi", "use_mpi_f08"])
+@pytest.mark.parametrize("interface", ["MPIF_H", "USE_MPI", "USE_MPI_F08"])
 def test_fortran(mpi: Mpi, tmp_path: Path, interface: str) -> None:
     if shutil.which(mpi.fortran) is None:
         pytest.skip(f"{mpi.name}: no Fortran")
-    program = mpi.compile(f"{interface}.f90", tmp_path / interface)
+    program = mpi.compile("interfaces.F90", tmp_path / "interfaces", f"-D{interface}")
     done = mpi.by_mobius(2, program, stats=True)
     assert done.code == 0, done.told
     assert "windows of 2 processes are right" in done.out, done.told

@@ -1,9 +1,22 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Windows from Fortran by "use mpi": "windows of N processes are right".
-program use_mpi
-  use mpi
+! Windows from Fortran, by the interface that is defined: MPIF_H, USE_MPI or USE_MPI_F08.
+! "windows of N processes are right".
+program interfaces
+#if defined(USE_MPI_F08)
+  use mpi_f08
   implicit none
-  integer :: rank, processes, window, error, i
+  type(MPI_Win) :: window
+#else
+#if defined(USE_MPI)
+  use mpi
+#endif
+  implicit none
+#if defined(MPIF_H)
+  include 'mpif.h'
+#endif
+  integer :: window
+#endif
+  integer :: rank, processes, error, i
   integer(kind=MPI_ADDRESS_KIND) :: bytes, place, base
   logical :: there
   integer, target :: own(100), out(100)
