@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`--hosts`: what it takes, who is started where, and the pair of curves in the report."""
+"""`--hosts`: its values, where processes start, and the pair of curves in the report."""
 
 from __future__ import annotations
 

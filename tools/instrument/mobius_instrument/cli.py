@@ -254,7 +254,7 @@ def _fail(text: str) -> NoReturn:
 def _interrupted(exit_code: int) -> NoReturn:
     arguments = " ".join(argument for argument in sys.argv[1:] if argument != "--fresh")
     print(
-        f"\nmobius: interrupted; what was measured is kept, go on with: mobius {arguments}",
+        f"\nmobius: interrupted; measured cells are kept, go on with: mobius {arguments}",
         file=sys.stderr,
     )
     sys.exit(exit_code)

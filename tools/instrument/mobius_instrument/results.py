@@ -398,7 +398,7 @@ class ResultsWriter:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             raise InstrumentError(
-                f"cannot write {self.path}: {system_reason(error)}; what was measured is kept"
+                f"cannot write {self.path}: {system_reason(error)}; measured cells are kept"
             ) from error
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ int main(void) {
 }
 """
 
-# Expanded by the preprocessor only: what does not link has a header, too.
+# Expanded by the preprocessor only: an MPI that does not link has a header, too.
 _STANDARD_SOURCE: Final = """\
 #include <mpi.h>
 standard MPI_VERSION MPI_SUBVERSION

@@ -243,7 +243,7 @@ def limit_sentences(analysis: Analysis) -> list[str]:
     )
     small, large = _latency_size(analysis), analysis.sizes[-1]
     for experiment, limit_operation, size, limit_words in (
-        ("pingpong", "line", small, "what two threads need to exchange a cache line"),
+        ("pingpong", "line", small, "the time in which two threads exchange a cache line"),
         ("completion", "copy", large, "what memcpy needs"),
     ):
         limits = [s for s in analysis.of(experiment, limit_operation) if size in s.summaries]

@@ -144,7 +144,7 @@ def _page(
     results = analysis.results
     lead = [*most_important(findings), *limit_sentences(analysis)]
     if not findings and len(analysis.libraries) < 2:
-        lead.append("Only one library was measured, so there is nothing to stand it against.")
+        lead.append("Only one library was measured, so there is nothing to compare it with.")
     template = Template((_HERE / "template.html").read_text(encoding="utf-8"))
     probed = any(series.cell.experiment in PROBE_EXPERIMENTS for series in analysis.series)
     links = [(chapter.identifier, chapter.title) for chapter in chapters]
@@ -235,9 +235,9 @@ def _doubts(analysis: Analysis) -> list[str]:
     ]
     if lines and max(lines) > _NOISY_SPREAD:
         found.append(
-            "The machine itself changed meanwhile: what two threads need to exchange a cache line"
-            f" differed {max(lines):.1f} times between launches, as where a virtual machine's CPUs"
-            " are moved. Compare libraries within this run, not times of this run with others'."
+            "The machine itself changed meanwhile: the time in which two threads exchange a cache"
+            f" line differed {max(lines):.1f} times between launches, as where a virtual machine's"
+            " CPUs are moved. Compare libraries within this run, not times of this run with others'."
         )
     found += _unusual(analysis)
     repeated = _repeated(analysis)
@@ -263,10 +263,10 @@ def _unusual(analysis: Analysis) -> list[str]:
     ways = [way for both in results.ways for way in both]
     return [
         f"A cache line took {min(ways):.0f} ns from one CPU to the other in some launches and up to"
-        f" {max(ways):.0f} ns in others, and all that processes exchange with it. The findings"
-        f" compare what was measured at {results.distance.shortest_ns:.0f} to"
-        f" {results.distance.longest_ns:.0f} ns, and leave out what was only measured at other"
-        f" distances: {each}. Tables and plots show that as it is. Measure again, or with more"
+        f" {max(ways):.0f} ns in others. So did all data between the processes. The findings"
+        f" compare series that were measured at {results.distance.shortest_ns:.0f} to"
+        f" {results.distance.longest_ns:.0f} ns, and leave out series that were only measured at"
+        f" other distances: {each}. Tables and plots show all of them. Measure again, or with more"
         " --repeats."
     ]
 

@@ -31,7 +31,7 @@ def write_chapters(
     book: Book, earlier: Results | None = None, between: Book | None = None
 ) -> list[Chapter]:
     """All chapters that there is something for, in the order of the page. With an earlier run, what
-    changed since comes first; with what was measured between hosts, that comes next, and behind
+    changed since comes first; with measurements between hosts, those come next, and behind
     each chapter the same between hosts."""
     made = [
         changes.chapter(book, earlier) if earlier else None,

@@ -122,14 +122,13 @@ _ABOUT = {
         "Locks",
         "Locking, reading, writing and unlocking a word",
         "All processes lock rank 0, get a word, put it back increased by one, and unlock. The"
-        " word in"
-        " the end shows whether the lock excludes.",
+        " final value shows whether the lock excludes.",
     ),
     "scaling": (
         "All processes at once",
         "A put to the next process",
         "Each process puts to the next one of a ring (sends, for messages), all at once. With more"
-        " processes than CPUs it counts how a library waits.",
+        " processes than CPUs the result shows how a library waits.",
     ),
 }
 

@@ -154,7 +154,7 @@ def chapter(book: Book) -> Chapter | None:
         paragraph(
             "Blocks of bytes with gaps, described by a datatype, beside as many bytes in a row, and"
             " beside packing by hand: copied into a buffer, put, copied out. A stride is twice the"
-            " block where nothing else is said."
+            " block unless stated otherwise."
         )
         + f"<ul>{''.join(items)}</ul>"
         + figures(*charts)

@@ -246,7 +246,7 @@ def _lower(sentence: str) -> str:
 
 
 def chapter(here: Book, between: Book, chapters: list[Chapter]) -> Chapter:
-    """`chapters` are those of what was measured between hosts, shown whole in the end."""
+    """`chapters` are those of measurements between hosts, shown whole in the end."""
     charts: list[str] = []
     rows: list[list[str]] = []
     for experiment in EXPERIMENTS:
@@ -305,5 +305,5 @@ def _cells(between: Book) -> str:
     """Cells that have no chapter, or not all their times."""
     matrix = tables.outcome_matrix(between.analysis)
     probed = any(one.cell.experiment in PROBE_EXPERIMENTS for one in between.analysis.series)
-    title = "Every cell between hosts, and what became of it"
+    title = "Every cell between hosts, and its outcome"
     return details(title, matrix) if matrix and (probed or "<td" in matrix) else ""

@@ -117,6 +117,6 @@ def chapter(book: Book) -> Chapter | None:
             details(book.analysis.results.label(library), _library_table(book, library, cells))
             for library, cells in planned.items()
         )
-        + note("What crashed or hung was not tried again in later launches.")
+        + note("Cells that crashed or hung were not tried again in later launches.")
     )
     return Chapter("matrix", "What can be relied on here", html, tuple(sentences))

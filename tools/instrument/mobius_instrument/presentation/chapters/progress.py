@@ -98,7 +98,7 @@ def chapter(book: Book) -> Chapter | None:
     ms = Cell.parse(next(iter(texts))).option("ms", "1000")
     html = (
         paragraph(
-            "The target computes, looks at its memory with plain loads, and calls nothing of the"
+            "The target computes, reads its memory with plain loads, and calls nothing of the"
             " library. Meanwhile the origin operates once and waits for completion. Yes: it"
             " completed, and the target saw the data, before the target came back; the time is the"
             " longest of three trials, on a host where other programs may run. On return: only when"

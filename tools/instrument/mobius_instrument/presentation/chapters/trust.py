@@ -128,12 +128,13 @@ def chapter(book: Book) -> Chapter | None:
     sentences = [*costly, *wrong]
     if not sentences and checks:
         sentences.append(
-            "The self-check found no difference where there is none, and what there is."
+            "The self-check found no difference between equal programs, and every difference that"
+            " was made."
         )
     html = (
         paragraph(
-            "What a read of the clock costs, and a leg of the test-suite without any library in it:"
-            " calls through pointers, which every time of the test-suite holds."
+            "The cost of a read of the clock, and of a leg of the test-suite without a library:"
+            " calls through pointers, which are part of every time of the test-suite."
         )
         + tables.table(
             ("library", "read of the clock", "empty leg", "added to a sample, in reads"), rows, 1
