@@ -109,7 +109,7 @@ def test_limits_and_two_sided_messages(synthetic: Make) -> None:
     run.series("limits", "pingpong:line:none:local", lambda *_: 100.0, noise=0)
     run.series("mpich", "pingpong:sendrecv:none:local", lambda *_: 420.0, noise=0)
     text = " ".join(limit_sentences(Analysis(read_results(run.write()))))
-    assert "in 105 ns, 1.05 times what two threads need" in text
+    assert "in 105 ns, 1.05 times the time in which two threads" in text
     assert "takes 420 ns one way, 4.0 times the put of Möbius" in text
 
 

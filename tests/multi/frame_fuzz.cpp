@@ -341,7 +341,7 @@ int main(int count, char** words) {
   std::memcpy(&counter, &counters[0], sizeof counter);
   Engine& engine = mobius::engine::engine();
   if (is_told_by_name(engine.peers().job().secret())) {
-    std::fprintf(stderr, "who knows the name of the launcher's socket has the key of the job\n");
+    std::fprintf(stderr, "the name of the launcher's socket gives away the key of the job\n");
     return 3;
   }
   if (mob_rank() == 0) record_messages(engine);

@@ -43,7 +43,7 @@ void let_mpi_progress();
 // A request of the MPI that is complete; the class of the error, or MPI_SUCCESS.
 int make_done_request(MPI_Request* request);
 
-// What MOBIUS_STATS says at the end: windows served, and those left to the MPI with the reason.
+// Counts for MOBIUS_STATS: windows served, and those left to the MPI with the reason.
 void count_served();
 void count_left(const char* reason);
 

@@ -11,7 +11,7 @@
 
 namespace mobius::mpi {
 
-// What the call of the program is to return.
+// The value that the program's call is to return.
 [[gnu::cold]] int raise(const Window& window, int error_class);
 [[gnu::cold]] int raise(MPI_Comm comm, int error_class);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What Fortran programs call without passing through the C functions: reading attributes. All
+// The Fortran calls that do not pass through the C functions: reading attributes. All
 // other Fortran calls reach MPI_X() or PMPI_X().
 
 #include "binding/real.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What can be told of the program and its MPI by looking at what the loader has loaded.
+// Facts about the program and its MPI, found in the libraries that the loader has loaded.
 
 namespace mobius::mpi {
 

@@ -12,7 +12,7 @@
 
 namespace mobius::mpi {
 
-// What MPI lets accumulates do with a type (MPI-4 §6.9.2).
+// The kinds of type by which MPI allows operations of accumulates (MPI-4 §6.9.2).
 enum class ElementKind : uint8_t { kInteger, kReal, kComplex, kLogical, kByte, kPair, kOther };
 
 struct Element {

@@ -12,7 +12,7 @@
 namespace mobius::mpi {
 namespace {
 
-// What a constructor was called with. Counts are all of one width, whichever call it was.
+// The arguments of a constructor. Counts have one width with any of its calls.
 class Contents {
  public:
   explicit Contents(MPI_Datatype type);
@@ -72,7 +72,7 @@ void Contents::read_large(MPI_Datatype type) {
   has_large_counts = counts[2] != 0;
   integers.assign(small.begin(), small.end() - 1);
   addresses.assign(places.begin(), places.end() - 1);
-  // What is large is so in all arguments but those that no constructor has large.
+  // Large counts are large in all arguments but those that no constructor has large.
   if (has_large_counts) {
     integers.assign(large.begin(), large.end() - 1);
     if (combiner_ == MPI_COMBINER_SUBARRAY || combiner_ == MPI_COMBINER_DARRAY) {

@@ -54,7 +54,7 @@ mob_status_t update_alone(const LockedUpdate& update) {
 
 mob_status_t update_locked(const LockedUpdate& update) {
   const Progressing progressing;
-  // What this process accumulated there before is done before.
+  // Earlier accumulates of this process there complete first.
   if (const mob_status_t status = mob_flush(update.target.owner)) return status;
   if (update.target.locks != nullptr) {
     TargetLock& lock = update.target.locks->updates;

@@ -12,8 +12,8 @@
 namespace mobius::mpi {
 namespace {
 
-// What most calls are: as many bytes without gaps on both sides, to a target that may be accessed.
-// Else null.
+// The address for most calls: as many bytes without gaps on both sides, to a target that may be
+// accessed. Null for others.
 inline char* short_way(Window* window, int rank, MPI_Aint displacement, int64_t count,
                        int64_t target_count, MPI_Datatype type, MPI_Datatype target_type,
                        const Target** target, size_t* bytes) {

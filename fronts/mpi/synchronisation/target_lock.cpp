@@ -53,7 +53,7 @@ class Pause {
 
 }  // namespace
 
-// What a process holds exclusively that died is free; what it shared stays so.
+// Frees the lock if its exclusive holder has died. Shares of dead processes stay.
 void TargetLock::free_of_dead(uint64_t seen) {
   const uint64_t held = seen >> kHolderShift;
   if (held == 0 || mob_rank_alive(static_cast<mob_rank_t>(held - 1)) != 0) return;

@@ -35,7 +35,8 @@ class TargetLock {
 
  private:
   // From the lowest bits on: how many share it, how many wait for it exclusively, and the rank plus
-  // one of the process that holds it exclusively. Whoever comes to share it waits for the others.
+  // one of the process that holds it exclusively. A process that comes to share it waits for the
+  // others.
   static constexpr uint64_t kReader = 1;
   static constexpr uint64_t kReaders = 0xfffff;
   static constexpr uint64_t kWaiter = kReaders + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What this process has attached to a dynamic window.
+// The memory that this process has attached to a dynamic window.
 
 #include <cstddef>
 #include <cstdint>

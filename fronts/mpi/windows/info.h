@@ -12,7 +12,7 @@ namespace mobius::mpi {
 void read_info(MPI_Info info, Window* window);
 // Whether parts of a shared window may lie apart.
 bool asks_for_parts_apart(MPI_Info info);
-// What MPI_Win_allocate() is asked to align to; 0: nothing.
+// The alignment that MPI_Win_allocate() is asked for; 0: none.
 size_t asked_alignment(MPI_Info info);
 
 }  // namespace mobius::mpi

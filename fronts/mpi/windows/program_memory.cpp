@@ -155,8 +155,8 @@ Exposure* expose(uintptr_t start, uintptr_t end, unsigned flags) {
   return new Exposure{start, end, exposed, (flags & MOB_EXPOSE_REMAP) != 0, 1};
 }
 
-// Of the pages of a range those that have not moved yet do so; what has is used by one more. False
-// if some cannot; what was done then stays in `*used`.
+// Moves the pages of a range that have not moved yet, and counts one more user of the others. False
+// if some cannot move; `*used` then names those that did.
 bool move_pages(ProgramMemory* memory, uintptr_t start, uintptr_t end,
                 std::vector<Exposure*>* used) {
   uintptr_t next = page_of(start);
@@ -212,8 +212,8 @@ bool expose_memory(void* address, size_t bytes, std::vector<Exposure*>* exposure
   std::vector<Exposure*> used;
   const bool all_moved = moves && move_pages(&memory, start, end, &used);
   if (!all_moved || used.size() > 1) {
-    // What reaches over the end of pages that moved together, and what did not move, is copied by
-    // the kernel. Whole words, as updates of a byte are updates of its word.
+    // The kernel copies transfers beyond the end of pages that moved together, and those of pages
+    // that did not move. Whole words, as updates of a byte are updates of its word.
     Exposure* whole =
         expose(start & ~(kWordBytes - 1), (end + kWordBytes - 1) & ~(kWordBytes - 1), 0);
     if (whole == nullptr) {
@@ -250,7 +250,7 @@ void forget_program_memory() {
   ProgramMemory& memory = program_memory();
   const std::lock_guard lock(memory.mutex);
   for (mob_exposed_t* each : {&memory.heap_moved, &memory.statics_moved}) {
-    // What cannot go back now does so at the end of the job, or stays where it is.
+    // Pages that cannot move back now do so at the end of the job, or stay where they are.
     static_cast<void>(mob_withdraw(std::exchange(*each, nullptr)));
   }
 }

@@ -28,7 +28,7 @@ struct alignas(64) MemberLocks {
   TargetLock updates;  // of accumulates that Möbius has no operation for
 };
 
-// What the calls of a window see of one member.
+// One member as the calls of a window see it.
 struct Target {
   char* base = nullptr;  // in the address space of its owner; null in a dynamic window
   uint64_t bytes = 0;    // from there on; all there is in a dynamic window
@@ -45,7 +45,7 @@ struct Target {
 
 enum LockKind : uint8_t { kUnlocked, kShared, kExclusive, kUnchecked };
 
-// What the process may do in a window, besides what it locked.
+// The access that the process has in a window, besides its locks.
 enum class Access : uint8_t {
   kNone,
   kFence,      // between fences

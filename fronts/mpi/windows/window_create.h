@@ -8,7 +8,7 @@
 
 namespace mobius::mpi {
 
-// What a member brings to a window.
+// A member's part of a window.
 struct Offer {
   void* base = nullptr;
   uint64_t bytes = 0;

@@ -51,8 +51,8 @@ struct Allocations::Request {
   Fault fault;
 };
 
-// Every member knows what all members ask for and what every host has. So all come to the same
-// result, also between hosts, unless the hosts' windows differ.
+// Every member knows the requests of all members and the free memory of every host. So all come to
+// the same result, also between hosts, unless the hosts' windows differ.
 mob_status_t Allocations::check(const char* call, const Team& team,
                                 const std::vector<Request>& requests, Fault fault,
                                 size_t* largest) const {

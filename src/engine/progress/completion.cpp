@@ -193,7 +193,8 @@ bool Completion::is_awaited(mob_rank_t target) const {
 }
 
 bool Completion::has_ordered_at(mob_rank_t target) {
-  // Acquire pairs with the release in note_remote_end(): what is complete is before what follows.
+  // Acquire pairs with the release in note_remote_end(): completed operations come before those
+  // that follow.
   const auto has_some = [target](const Context& context) {
     const Context::CountsOfTarget* of_target = context.find_counts(target);
     return of_target != nullptr && of_target->ordered.load(std::memory_order_acquire) != 0;

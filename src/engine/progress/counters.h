@@ -47,7 +47,7 @@ class Counters {
   // Counts a word of this process, or none. The caller rings this process afterwards.
   static void count_word(uint64_t* word) {
     // Sequentially consistent: also the fence in front of the look at sleepers. Pairs with the
-    // acquire of who waits for the word.
+    // acquire of a thread that waits for the word.
     if (word != nullptr) __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
   }
 

@@ -9,7 +9,7 @@
 // and then loads all counts. So at least one of the two sees the other, and the reader steps back.
 // Readers that find the gate locked queue for it too, which keeps the order fair.
 //
-// Every word names its owner, so that what a dead process left can be taken back.
+// Every word names its owner, so that a dead process' lock can be taken back.
 //
 // For a member of another host that member's process does all this (remote/remote_locks.h). The
 // words then name the claiming thread and process.

@@ -9,7 +9,7 @@
 // the round. Rounds have no acknowledgements: a member that only writes goes on at once. It waits
 // for its readers only before it uses the same memory again, several rounds later.
 //
-// A call that has members write into the bulk memory of others defines who writes where.
+// A call that has members write into the bulk memory of others defines which one writes where.
 
 #include <atomic>
 #include <cstddef>

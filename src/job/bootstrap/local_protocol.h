@@ -5,7 +5,7 @@
 //
 // The launcher gives each process MOBIUS_JOB (the job's secret, 32 hexadecimal digits) and
 // MOBIUS_RANK. The launcher listens at an abstract Unix address derived from the secret, so nothing
-// exists in a file system, and whoever reads the address cannot find the secret.
+// exists in a file system, and a reader of the address cannot find the secret.
 //
 //   launcher → process   Challenge  a nonce; only to processes of the same user (SO_PEERCRED)
 //   process → launcher   Hello      proves that the process knows the secret (proof.h)

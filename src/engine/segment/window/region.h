@@ -2,7 +2,7 @@
 #pragma once
 
 // Regions that one process makes by itself, without the others. Local peers reach them like any
-// other region; what peers still remember of a region that is gone does no harm
+// other region; entries of peers about a region that is gone do no harm
 // (Segment::close_chunks()).
 
 #include "engine/segment/window/chunk_table.h"

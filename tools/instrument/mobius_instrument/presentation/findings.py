@@ -244,7 +244,7 @@ def limit_sentences(analysis: Analysis) -> list[str]:
     small, large = _latency_size(analysis), analysis.sizes[-1]
     for experiment, limit_operation, size, limit_words in (
         ("pingpong", "line", small, "the time in which two threads exchange a cache line"),
-        ("completion", "copy", large, "what memcpy needs"),
+        ("completion", "copy", large, "the time of memcpy"),
     ):
         limits = [s for s in analysis.of(experiment, limit_operation) if size in s.summaries]
         own = analysis.best(experiment, "put", mobius) if mobius else None

@@ -237,7 +237,8 @@ def _doubts(analysis: Analysis) -> list[str]:
         found.append(
             "The machine itself changed meanwhile: the time in which two threads exchange a cache"
             f" line differed {max(lines):.1f} times between launches, as where a virtual machine's"
-            " CPUs are moved. Compare libraries within this run, not times of this run with others'."
+            " CPUs are moved. Compare libraries within this run, not times of this run with those"
+            " of others."
         )
     found += _unusual(analysis)
     repeated = _repeated(analysis)
