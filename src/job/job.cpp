@@ -160,7 +160,8 @@ mob_status_t Job::join_others(const Settings& settings, mob_rank_t rank, mob_ran
 }
 
 mob_status_t Job::join_threads(const Settings& settings, int segment, ControlBlock& block,
-                               mob_rank_t rank) {
+                               mob_rank_t rank, std::unique_ptr<Directory> directory) {
+  directory_ = std::move(directory);
   const int own = fcntl(segment, F_DUPFD_CLOEXEC, 0);
   if (own < 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for shared memory");

@@ -39,9 +39,9 @@ class Job {
   mob_status_t join_mpi(const base::Settings& settings, const mpi::Communicator* communicator);
 
   // Joins as one of several threads of this process that share `segment` and its control block. The
-  // caller keeps both.
+  // caller keeps both. `directory`: only where the block is of a job on several hosts.
   mob_status_t join_threads(const base::Settings& settings, int segment, ControlBlock& block,
-                            mob_rank_t rank);
+                            mob_rank_t rank, std::unique_ptr<Directory> directory = nullptr);
 
   // Tells the launcher that this process leaves in order. Call after the last collective step.
   void leave();
