@@ -47,8 +47,22 @@ def test_text_fits_a_terminal() -> None:
 
 
 def test_json_has_every_section() -> None:
-    sections = {"build", "host", "probes", "network", "mpi", "thresholds", "settings", "warnings"}
+    sections = {
+        "build", "host", "probes", "network", "mpi", "shmem", "thresholds", "settings", "warnings",
+    }  # fmt: skip
     assert set(facts()) == sections
+
+
+def test_shmem_and_its_settings() -> None:
+    settings = {"SHMEM_SYMMETRIC_SIZE": "12M"}
+    told = json.loads(info("--json", "--shmem", settings=settings).stdout)
+    assert told["SHMEM_SYMMETRIC_SIZE"] == "12M"
+    assert told["SHMEM_DEBUG"] is None
+    text = info("--shmem", settings=settings).stdout
+    assert "12M; room for the symmetric heap" in text
+    assert "Settings" not in text
+    page = (ROOT / "docs/fronts/shmem.md").read_text()
+    assert all(f"`{name}" in page for name in told if name.startswith("SHMEM_"))
 
 
 def test_every_setting_is_listed() -> None:

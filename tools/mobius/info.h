@@ -34,6 +34,8 @@ Section probe_facts();
 Section network_facts();
 // The fronts for MPI programs, and why one is missing.
 Section mpi_facts();
+// Whether OpenSHMEM is there, and its settings.
+Section shmem_facts();
 // The sizes from which the library takes another path, and why.
 Section threshold_facts();
 

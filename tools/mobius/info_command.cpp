@@ -88,31 +88,45 @@ Json to_json(const SettingFacts& facts) {
   return settings;
 }
 
+Json to_json(const Section& section) {
+  Json facts;
+  for (const Fact& fact : section.facts) facts[fact.key] = fact.value;
+  return facts;
+}
+
 }  // namespace
 
 int info_command(std::span<char*> arguments) {
   bool json = false;
+  bool only_shmem = false;
   CLI::App app("", "mobius info");
   app.add_flag("--json", json);
+  app.add_flag("--shmem", only_shmem);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", kInfoHelp);
     return 0;
   } catch (const CLI::ParseError&) {
-    fmt::print(stderr, "mobius info: the only option is --json; see mobius info --help\n");
+    fmt::print(stderr, "mobius info: the options are --json and --shmem; see mobius info --help\n");
     return 2;
   }
 
-  const Section sections[] = {build_facts(),   host_facts(), probe_facts(),
-                              network_facts(), mpi_facts(),  threshold_facts()};
+  if (only_shmem) {
+    const Section section = shmem_facts();
+    if (json) {
+      fmt::print("{}\n", to_json(section).dump(2, ' ', false, Json::error_handler_t::replace));
+    } else {
+      print_section(section);
+    }
+    return 0;
+  }
+  const Section sections[] = {build_facts(), host_facts(),  probe_facts(),    network_facts(),
+                              mpi_facts(),   shmem_facts(), threshold_facts()};
   const SettingFacts settings = setting_facts();
   if (json) {
     Json all;
-    for (const Section& section : sections) {
-      Json& facts = all[section.key];
-      for (const Fact& fact : section.facts) facts[fact.key] = fact.value;
-    }
+    for (const Section& section : sections) all[section.key] = to_json(section);
     all["settings"] = to_json(settings);
     all["warnings"] = settings.warnings;
     fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));

@@ -39,8 +39,8 @@ uint64_t read_home(const Lock& lock, const char* call) {
   return word;
 }
 
-// Replaces the number of the PE that came last, and returns the former one. With `if_is`, replaces it
-// only if it is that number.
+// Replaces the number of the PE that came last, and returns the former one. With `if_is`, replaces
+// it only if it is that number.
 uint64_t replace_last(const Lock& lock, uint64_t last, const uint64_t* if_is, const char* call) {
   uint64_t word = read_home(lock, call);
   for (;;) {

@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -196,6 +197,53 @@ def _lapi(root: Path) -> list[Figure]:
     return figures
 
 
+_SHMEM_LINE: Final = re.compile(r"^(.+?) {2,}([\d.]+) ns$", re.M)
+
+
+def _shmem(root: Path) -> list[Figure]:
+    """OpenSHMEM beside the bare machine, and beside the `oshcc` in PATH by turns."""
+    found: dict[str, dict[str, list[float]]] = {}
+
+    def note(library: str, text: str) -> None:
+        for name, value in _SHMEM_LINE.findall(text):
+            found.setdefault(name, {}).setdefault(library, []).append(float(value))
+
+    with tempfile.TemporaryDirectory(prefix="mob-") as folder:
+        other = _other_shmem(root, Path(folder))
+        for _ in range(LAUNCHES):
+            note("ns", _launched(root, "micro_shmem"))
+            if other:
+                note("peer_ns", other())
+    figures: list[Figure] = []
+    for name, values in found.items():
+        if name.startswith("bare: "):
+            continue
+        medians = {key: statistics.median(one) for key, one in values.items()}
+        bare = found.get(f"bare: {name}", {}).get("ns")
+        figures.append(
+            {"key": name, **medians, **({"bare_ns": statistics.median(bare)} if bare else {})}
+        )
+    return figures
+
+
+def _other_shmem(root: Path, folder: Path) -> Callable[[], str] | None:
+    """Runs the same program over the OpenSHMEM whose `oshcc` is in PATH; None without one."""
+    compiler, launcher = shutil.which("oshcc"), shutil.which("oshrun")
+    if compiler is None or launcher is None:
+        return None
+    program = folder / "micro_shmem"
+    command = [compiler, "-O2", "-w", "bench/fronts/shmem.c", "-o", str(program)]
+    if subprocess.run(command, cwd=root, capture_output=True).returncode != 0:
+        return None
+    start = [launcher, "--oversubscribe", "-n", "2", str(program)]
+    as_root = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
+    # Its exit code tells nothing: Debian's Open MPI crashes in shmem_finalize().
+    return lambda: subprocess.run(
+        start, cwd=root, env={**os.environ, **as_root}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ).stdout  # fmt: skip
+
+
 PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "instructions": _instructions,
     "micro": _micro,
@@ -206,6 +254,7 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "scale": _scale,
     "lapi": _lapi,
     "armci": _protocols,
+    "shmem": _shmem,
 }
 
 

@@ -198,6 +198,18 @@ def _lapi(of: Recording) -> str:
     return _table(("operation: native call; LAPI", "native", "LAPI", "ratio"), lines, of.source())
 
 
+def _shmem(of: Recording) -> str:
+    lines = [
+        [name, *(time_text(one[key]) if key in one else NONE for key in _SHMEM_COLUMNS)]
+        for name, one in of.figures.items()
+    ]
+    head = ("operation", "bare machine", "Möbius", "the machine's `oshcc`")
+    return _table(head, lines, of.source())
+
+
+_SHMEM_COLUMNS: Final = ("bare_ns", "ns", "peer_ns")
+
+
 def _armci(of: Recording) -> str:
     lines = []
     libraries = ("armci", *_PEERS)
@@ -307,6 +319,7 @@ TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
     "lapi": ("lapi", _lapi),
     "lapi-memory": ("libraries", _lapi_memory),
     "armci": ("armci", _armci),
+    "shmem": ("shmem", _shmem),
 }
 
 
