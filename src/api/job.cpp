@@ -86,10 +86,10 @@ int mob_is_host_mate(mob_rank_t rank) {
 mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank) {
   constexpr const char* kCall = "mob_host_mate";
   if (const mob_status_t status = check_live(kCall)) return status;
-  const mob_rank_t mates = engine::engine().peers().host().size();
-  if (host_rank < 0 || host_rank >= mates) {
+  const mob_rank_t local_size = engine::engine().peers().host().size();
+  if (host_rank < 0 || host_rank >= local_size) {
     return base::fail(MOB_ERR_RANK, "%s: position %d; this host has processes 0 to %d", kCall,
-                      host_rank, mates - 1);
+                      host_rank, local_size - 1);
   }
   if (const mob_status_t status = check_not_null(kCall, rank, "the result")) return status;
   *rank = engine::engine().peers().job().rank_at(host_rank);

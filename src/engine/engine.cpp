@@ -172,13 +172,13 @@ void Engine::await_others() {
   peers_.job().start_leaving();
   // Orders the change before the loads of sleepers.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const mob_rank_t mates = peers_.host().size();
-  for (mob_rank_t index = 0; index < mates; ++index) {
+  const mob_rank_t local_size = peers_.host().size();
+  for (mob_rank_t index = 0; index < local_size; ++index) {
     if (index != peers_.host().index()) waiter_.ring_after_fence(peers_.job().rank_at(index));
   }
   mob_rank_t next = 0;  // processes before it have come or will not come
   const auto all_came = [&] {
-    for (; next < mates; ++next) {
+    for (; next < local_size; ++next) {
       if (next == peers_.host().index()) continue;
       const job::ProcessState state =
           peers_.host().slot(next).state.load(std::memory_order_acquire);

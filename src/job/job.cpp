@@ -217,7 +217,7 @@ mob_status_t Job::find_place(const ControlBlock& block, mob_rank_t rank, mob_ran
   for (mob_rank_t each = 0; each < size_; ++each) {
     const Place place = decode(places_[each]);
     if (place.index == 0) leaders_[static_cast<size_t>(place.host)] = each;
-    if (place.host == own_host_) mates_.push_back(each);
+    if (place.host == own_host_) local_ranks_.push_back(each);
   }
   *index = place_of(rank).index;
   return MOB_OK;

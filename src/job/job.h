@@ -72,7 +72,7 @@ class Job {
   }
   // The rank of a process of this host.
   mob_rank_t rank_at(mob_rank_t index) const {
-    return hosts_ == 1 ? index : mates_[static_cast<size_t>(index)];
+    return hosts_ == 1 ? index : local_ranks_[static_cast<size_t>(index)];
   }
   // The lowest rank of a host.
   mob_rank_t leader_of(int32_t host) const { return leaders_[static_cast<size_t>(host)]; }
@@ -114,7 +114,7 @@ class Job {
   int32_t hosts_ = 1;
   int32_t own_host_ = 0;
   const uint32_t* places_ = nullptr;      // in the segment; several hosts only, as all below
-  std::vector<mob_rank_t> mates_;         // ranks of this host
+  std::vector<mob_rank_t> local_ranks_;   // ranks of this host
   std::vector<mob_rank_t> leaders_;       // by host
   std::unique_ptr<Directory> directory_;  // under PMIx also in a job of one host
   std::array<unsigned char, 16> secret_{};

@@ -8,10 +8,10 @@ namespace mobius::job {
 Layout::Layout(std::span<const int32_t> host_of_rank) {
   int32_t hosts = 0;
   for (const int32_t host : host_of_rank) hosts = std::max(hosts, host + 1);
-  mates_.resize(static_cast<size_t>(hosts));
+  local_sizes_.resize(static_cast<size_t>(hosts));
   places_.reserve(host_of_rank.size());
   for (const int32_t host : host_of_rank) {
-    places_.push_back({host, mates_[static_cast<size_t>(host)]++});
+    places_.push_back({host, local_sizes_[static_cast<size_t>(host)]++});
   }
 }
 

@@ -38,16 +38,16 @@ class Layout {
   static Layout blocks(mob_rank_t size, int32_t hosts);
 
   mob_rank_t size() const { return static_cast<mob_rank_t>(places_.size()); }
-  int32_t hosts() const { return static_cast<int32_t>(mates_.size()); }
+  int32_t hosts() const { return static_cast<int32_t>(local_sizes_.size()); }
   Place place_of(mob_rank_t rank) const { return places_[static_cast<size_t>(rank)]; }
-  mob_rank_t local_size_of(int32_t host) const { return mates_[static_cast<size_t>(host)]; }
+  mob_rank_t local_size_of(int32_t host) const { return local_sizes_[static_cast<size_t>(host)]; }
 
   // One word per rank.
   std::vector<uint32_t> encoded() const;
 
  private:
   std::vector<Place> places_;
-  std::vector<mob_rank_t> mates_;  // by host
+  std::vector<mob_rank_t> local_sizes_;  // by host
 };
 
 }  // namespace mobius::job

@@ -534,9 +534,9 @@ TEST(Collective, MemoryThatCannotBeReadIsAnErrorAtAll) {
     GTEST_SKIP() << "not by cross-memory attach";
   }
   const mob_rank_t last = mob_size() - 1;
-  int mates = mob_host_size();
-  EXPECT_EQ(mob_broadcast(MOB_TEAM_WORLD, last, &mates, sizeof mates), MOB_OK);
-  if (mates == 1) GTEST_SKIP() << "nobody else would read it";
+  int local_size = mob_host_size();
+  EXPECT_EQ(mob_broadcast(MOB_TEAM_WORLD, last, &local_size, sizeof local_size), MOB_OK);
+  if (local_size == 1) GTEST_SKIP() << "nobody else would read it";
   constexpr size_t kBytes = size_t{40} << 10;
   void* in = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(in, MAP_FAILED);

@@ -28,9 +28,9 @@ TEST(Job, RanksAndLocalPeersAreConsistent) {
   EXPECT_GE(mob_rank(), 0);
   EXPECT_LT(mob_rank(), mob_size());
   EXPECT_LE(mob_host_size(), mob_size());
-  mob_rank_t mates = 0;
-  for (mob_rank_t rank = 0; rank < mob_size(); ++rank) mates += mob_is_host_mate(rank);
-  EXPECT_EQ(mates, mob_host_size());
+  mob_rank_t local_size = 0;
+  for (mob_rank_t rank = 0; rank < mob_size(); ++rank) local_size += mob_is_host_mate(rank);
+  EXPECT_EQ(local_size, mob_host_size());
   mob_rank_t before = -1;
   for (mob_rank_t i = 0; i < mob_host_size(); ++i) {
     mob_rank_t rank = -1;

@@ -72,9 +72,9 @@ void move_in_pieces(const Neighbours& neighbours, size_t begin, size_t end, size
 }
 
 TEST(Schedule, NeighboursInTwoAllocationsAreAllThere) {
-  const int32_t mates = mob_host_size();
+  const int32_t local_size = mob_host_size();
   int32_t most = 0;  // on any host: all ranks skip it, or none
-  ASSERT_EQ(mob_allreduce(MOB_TEAM_WORLD, MOB_MAX, MOB_INT32, &mates, &most, 1), MOB_OK);
+  ASSERT_EQ(mob_allreduce(MOB_TEAM_WORLD, MOB_MAX, MOB_INT32, &local_size, &most, 1), MOB_OK);
   if (most > 1) GTEST_SKIP() << "what lies side by side belongs to several ranks";
   const Neighbours neighbours(on_other_host());
   ASSERT_TRUE(neighbours.are_there());

@@ -189,9 +189,9 @@ void* PARMCI_Memat(armci_meminfo_t* info, long offset) {
   if (offset < 0 || static_cast<unsigned long>(offset) > info->size) {
     die(kName, "process %d: offset %ld is not in its %lu bytes", info->cpid, offset, info->size);
   }
-  const int is_mate = mob_is_host_mate(info->cpid);
-  if (is_mate < 0) die_of(kName, info->cpid);
-  if (is_mate == 0) return nullptr;
+  const int is_local = mob_is_host_mate(info->cpid);
+  if (is_local < 0) die_of(kName, info->cpid);
+  if (is_local == 0) return nullptr;
   void* pointer = nullptr;
   check(mob_ptr(info->cpid, info->armci_addr, &pointer), kName, info->cpid);
   return static_cast<char*>(pointer) + offset;

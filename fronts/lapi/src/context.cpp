@@ -63,8 +63,8 @@ void begin(Context& context, const lapi_info_t& info) {
   context.purged = std::make_unique<std::atomic<bool>[]>(tasks);
   context.ways = std::make_unique<Statistics*[]>(tasks);
   for (unsigned i = 0; i < tasks; ++i) {
-    const bool is_mate = mob_is_host_mate(static_cast<mob_rank_t>(i)) == 1;
-    context.ways[i] = is_mate ? &context.within_host : &context.over_network;
+    const bool is_local = mob_is_host_mate(static_cast<mob_rank_t>(i)) == 1;
+    context.ways[i] = is_local ? &context.within_host : &context.over_network;
   }
   context.ways[context.task] = &context.to_itself;
   for (Statistics* each : {&context.within_host, &context.to_itself, &context.over_network}) {

@@ -94,8 +94,8 @@ mob_status_t Allocations::check(const char* call, const Team& team,
 
 mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, size_t room,
                                    Fault fault, uint64_t* handle) {
-  Team& mates = team.mates();
-  const bool leader = mates.rank() == 0;
+  Team& local_team = team.local_team();
+  const bool leader = local_team.rank() == 0;
   Registry<Allocation>::Place place(live_);
   if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
   std::vector<Request> requests;
@@ -109,19 +109,19 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
   // On one host all members find the same.
   if (status != MOB_OK && !team.spans_hosts()) return status;
   const uint64_t stride = chunks_of(std::max(largest, room)) << kChunkShift;
-  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(local_team.size());
   allocation->stride = stride;
   const bool checked = status == MOB_OK;
   bool claimed = false;
   if (checked) {
-    status = claim(call, mates, stride, allocation.get());
+    status = claim(call, local_team, stride, allocation.get());
     claimed = status == MOB_OK;
   }
   if (status != MOB_OK && !team.spans_hosts()) return status;
 
   if (status == MOB_OK) status = make_own_region(*allocation, bytes);
-  for (mob_rank_t i = 0; status == MOB_OK && i < mates.size(); ++i) {
-    const mob_rank_t member = team.map().rank_of(mates.map().world_rank(i));
+  for (mob_rank_t i = 0; status == MOB_OK && i < local_team.size(); ++i) {
+    const mob_rank_t member = team.map().rank_of(local_team.map().world_rank(i));
     status = services_.segment.window().allow(
         allocation->region_offset(i), chunks_of(requests[static_cast<size_t>(member)].bytes));
   }
@@ -129,17 +129,17 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
     // If a member died, others may have succeeded and use the memory.
     if (team.is_broken() || !claimed) return status;
     forbid_own_region(call, *allocation);
-    services_.segment.release_memory(allocation->region_offset(mates.rank()), bytes);
+    services_.segment.release_memory(allocation->region_offset(local_team.rank()), bytes);
     services_.segment.close_chunks(allocation->offset, chunks);
     // The leader gives the chunks away only after all members have let go of them.
-    if (mates.barrier() == MOB_OK && leader) {
+    if (local_team.barrier() == MOB_OK && leader) {
       services_.segment.chunks().release(allocation->offset >> kChunkShift, chunks);
     }
     return status;
   }
   if (team.spans_hosts()) {
     const uint64_t own = services_.segment.address_in(services_.peers.host().index(),
-                                                      allocation->region_offset(mates.rank()));
+                                                      allocation->region_offset(local_team.rank()));
     if ((status = team.exchange(Allocation::Member{own, bytes}, &allocation->members))) {
       return status;
     }
@@ -185,43 +185,44 @@ void Allocations::set_schedule(const Allocation& allocation,
 }
 
 // Finds room for the parts of one host's members. The leader looks for it, for all of them.
-mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride,
+mob_status_t Allocations::claim(const char* call, Team& local_team, uint64_t stride,
                                 Allocation* allocation) {
   struct Place {
     mob_status_t status;
     uint64_t first;
   };
   Place place{MOB_OK, 0};
-  const bool leader = mates.rank() == 0;
-  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  const bool leader = local_team.rank() == 0;
+  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(local_team.size());
   if (leader) place.status = services_.segment.chunks().claim(chunks, &place.first);
   std::vector<Place> places;
-  if (const mob_status_t status = mates.exchange(place, &places)) return status;
+  if (const mob_status_t status = local_team.exchange(place, &places)) return status;
   allocation->offset = places[0].first << kChunkShift;
   if (places[0].status == MOB_OK || leader) return places[0].status;
   return fail(places[0].status,
               "%s: %d parts of up to %zu bytes do not fit into what is left of the "
               "window of %zu bytes; free allocations or raise MOBIUS_WINDOW_BYTES",
-              call, mates.size(), static_cast<size_t>(stride), services_.segment.window().bytes());
+              call, local_team.size(), static_cast<size_t>(stride),
+              services_.segment.window().bytes());
 }
 
 mob_status_t Allocations::grow(const char* call, const Allocation& allocation, size_t bytes,
                                size_t new_bytes) {
   Team& team = *allocation.team;
-  Team& mates = team.mates();
-  const uint64_t own = allocation.region_offset(mates.rank());
+  Team& local_team = team.local_team();
+  const uint64_t own = allocation.region_offset(local_team.rank());
   const uint64_t had = chunks_of(bytes);
   const uint64_t more = chunks_of(new_bytes) - had;
   mob_status_t status = Segment::check_available(new_bytes - bytes);
   if (status == MOB_OK) status = services_.segment.reserve_memory(own + bytes, new_bytes - bytes);
-  for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < mates.size(); ++i) {
+  for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < local_team.size(); ++i) {
     status =
         services_.segment.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);
   }
   if ((status = team.agree(status, call))) {
     if (team.is_broken()) return status;  // others may have succeeded and use the memory
     services_.segment.release_memory(own + bytes, new_bytes - bytes);
-    for (mob_rank_t i = 0; more > 0 && i < mates.size(); ++i) {
+    for (mob_rank_t i = 0; more > 0 && i < local_team.size(); ++i) {
       services_.segment.close_chunks(allocation.region_offset(i) + (had << kChunkShift), more);
     }
     return status;
@@ -237,7 +238,7 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
 
 // Each member reserves the pages of its own part, which also places them on its NUMA node.
 mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t bytes) {
-  const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
+  const uint64_t offset = allocation.region_offset(allocation.team->local_team().rank());
   if (const mob_status_t status = services_.segment.reserve_memory(offset, bytes)) return status;
   services_.segment.chunks().set_region(offset >> kChunkShift,
                                         {offset, bytes, services_.peers.host().index()});
@@ -248,7 +249,7 @@ mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t b
 
 // From now on other hosts cannot write there without asking this process.
 void Allocations::forbid_own_region(const char* call, const Allocation& allocation) {
-  const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
+  const uint64_t offset = allocation.region_offset(allocation.team->local_team().rank());
   services_.rkeys.forbid(call,
                          services_.segment.address_in(services_.peers.host().index(), offset));
 }
@@ -288,19 +289,21 @@ mob_status_t Allocations::release(const char* call, uint64_t handle) {
   note_theirs(*allocation, 0);
   team.remove_user();
   if (status != MOB_OK) return status;
-  Team& mates = team.mates();
-  const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  Team& local_team = team.local_team();
+  const uint64_t chunks =
+      (allocation->stride >> kChunkShift) * static_cast<uint64_t>(local_team.size());
   Region own{};
-  if (services_.segment.chunks().find(allocation->region_offset(mates.rank()), &own)) {
+  if (services_.segment.chunks().find(allocation->region_offset(local_team.rank()), &own)) {
     services_.segment.chunks().clear_region(own);
   }
   forbid_own_region(call, *allocation);
   services_.segment.close_chunks(allocation->offset, chunks);
-  services_.segment.release_memory(allocation->region_offset(mates.rank()), allocation->stride);
+  services_.segment.release_memory(allocation->region_offset(local_team.rank()),
+                                   allocation->stride);
   if ((status = team.barrier())) return status;
-  if (mates.rank() == 0) {
+  if (local_team.rank() == 0) {
     // Processes outside the team may have remembered something about these chunks.
-    const bool all_let_go = mates.size() == services_.peers.host().size();
+    const bool all_let_go = local_team.size() == services_.peers.host().size();
     services_.segment.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
   }
   return completed.tell();

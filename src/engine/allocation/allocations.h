@@ -34,9 +34,9 @@ struct Allocation {
   uint64_t stride;              // distance from part to part
   std::vector<Member> members;  // by rank in the team; empty if all are on this host
 
-  // The offset of a local member's part, by its rank among the local members (Team::mates()).
-  uint64_t region_offset(mob_rank_t mate) const {
-    return offset + static_cast<uint64_t>(mate) * stride;
+  // The offset of a local member's part, by its rank among the local members (Team::local_team()).
+  uint64_t region_offset(mob_rank_t local_rank) const {
+    return offset + static_cast<uint64_t>(local_rank) * stride;
   }
   // A name that all members agree on, different from that of every other live allocation of the
   // team.
@@ -85,7 +85,7 @@ class Allocations final : public AllocatedMemory {
   mob_status_t make_own_region(const Allocation& allocation, size_t bytes);
   void forbid_own_region(const char* call, const Allocation& allocation);
   static mob_status_t agree_on(const char* call, Team& team, uint64_t name);
-  mob_status_t claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation);
+  mob_status_t claim(const char* call, Team& local_team, uint64_t stride, Allocation* allocation);
 
   const AllocationServices services_;
   Registry<Allocation> live_;

@@ -50,7 +50,7 @@ class SymmetricHeap {
   size_t used() const { return used_; }
 
   // The offset of the own part in the window, and the address of a member's part.
-  uint64_t own_offset() const { return allocation_.region_offset(team().mates().rank()); }
+  uint64_t own_offset() const { return allocation_.region_offset(team().local_team().rank()); }
   uintptr_t address_in(mob_rank_t team_rank) const;
   // Whether all parts are at equal distances.
   bool has_stride() const { return allocation_.members.empty(); }

@@ -65,8 +65,8 @@ class InterHost::MembersWatch final : public os::Watch {
 };
 
 InterHost::InterHost(const TeamServices& services, const TeamMap& map, mob_rank_t rank, uint64_t id,
-                     std::unique_ptr<Team> mates)
-    : services_(services), map_(map), rank_(rank), id_(id), mates_(std::move(mates)) {
+                     std::unique_ptr<Team> local_team)
+    : services_(services), map_(map), rank_(rank), id_(id), local_team_(std::move(local_team)) {
   std::vector<size_t> group_of_host(static_cast<size_t>(services.peers.job().hosts()), SIZE_MAX);
   for (mob_rank_t member = 0; member < map.size(); ++member) {
     const job::Place place = services.peers.job().place_of(map.world_rank(member));
@@ -86,38 +86,38 @@ InterHost::~InterHost() { services_.messages.forget(id_); }
 
 std::unique_ptr<TeamBackend> InterHostBackends::make_backend(const TeamMap& map, mob_rank_t rank,
                                                              uint64_t id,
-                                                             std::unique_ptr<Team> mates) {
-  return std::make_unique<InterHost>(services_, map, rank, id, std::move(mates));
+                                                             std::unique_ptr<Team> local_team) {
+  return std::make_unique<InterHost>(services_, map, rank, id, std::move(local_team));
 }
 
-bool InterHost::is_broken() const { return mates_->is_broken(); }
+bool InterHost::is_broken() const { return local_team_->is_broken(); }
 
-mob_rank_t InterHost::mate_rank(mob_rank_t member) const {
+mob_rank_t InterHost::local_rank(mob_rank_t member) const {
   return static_cast<mob_rank_t>(std::ranges::lower_bound(own(), member) - own().begin());
 }
 
 mob_status_t InterHost::refuse() {
-  if (!loss_) loss_ = mates_->rounds().loss();
+  if (!loss_) loss_ = local_team_->rounds().loss();
   return refuse_for(services_, loss_);
 }
 
 // Tells the local members, which would otherwise wait for this member.
 void InterHost::give_up() {
-  if (!loss_) loss_ = mates_->rounds().loss();
+  if (!loss_) loss_ = local_team_->rounds().loss();
   for (mob_rank_t member = 0; !loss_ && member < map_.size(); ++member) {
     const mob_rank_t rank = map_.world_rank(member);
     if (services_.peers.is_dead(rank)) loss_ = {TeamFailure::Kind::kDead, rank};
   }
   if (!loss_) loss_ = {TeamFailure::Kind::kFailed, services_.peers.rank()};
-  mates_->rounds().give_up(loss_);
+  local_team_->rounds().give_up(loss_);
 }
 
 // Tells every member that may wait for this one, so that it gives up in turn.
 void InterHost::resign() noexcept {
   loss_ = {TeamFailure::Kind::kNoMemory, services_.peers.rank()};
-  mates_->rounds().give_up(loss_);
+  local_team_->rounds().give_up(loss_);
   for (mob_rank_t member = 0; member < map_.size(); ++member) {
-    if (is_mate(member)) continue;
+    if (is_local(member)) continue;
     try {
       services_.messages.send(id_, map_.world_rank(member), TeamMessage::Kind::kGivenUp, &loss_,
                               sizeof loss_);
@@ -224,9 +224,9 @@ mob_status_t InterHost::meet_leaders(mob_status_t status) {
 
 mob_status_t InterHost::barrier() {
   forget_one_way();
-  mob_status_t status = mates_->barrier();
+  mob_status_t status = local_team_->barrier();
   if (leads()) status = meet_leaders(status);
-  if (status == MOB_OK && mates_->size() > 1) status = mates_->barrier();
+  if (status == MOB_OK && local_team_->size() > 1) status = local_team_->barrier();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return ended(status);
 }
@@ -260,14 +260,14 @@ mob_status_t InterHost::exchange_leaders(mob_status_t status, std::vector<char>&
 }
 
 mob_status_t InterHost::share_outcome(mob_status_t status, void* data, size_t bytes) {
-  if (mates_->size() == 1 || (status != MOB_OK && is_broken())) return status;
+  if (local_team_->size() == 1 || (status != MOB_OK && is_broken())) return status;
   mob_status_t leaders = status;
   char said[sizeof leaders + kToldBytes];
   if (leads()) {
     std::memcpy(said, &leaders, sizeof leaders);
     if (bytes != 0) std::memcpy(said + sizeof leaders, data, bytes);
   }
-  const mob_status_t shared = engine::broadcast(*mates_, 0, said, sizeof leaders + bytes);
+  const mob_status_t shared = engine::broadcast(*local_team_, 0, said, sizeof leaders + bytes);
   if (shared != MOB_OK) return shared;
   if (leads()) return status;
   std::memcpy(&leaders, said, sizeof leaders);
@@ -282,7 +282,7 @@ mob_status_t InterHost::share_outcome(mob_status_t status, void* data, size_t by
 mob_status_t InterHost::hand_on(mob_status_t status, void* data, size_t bytes) {
   if (bytes <= kToldBytes) return share_outcome(status, data, bytes);
   status = share_outcome(status);
-  return status != MOB_OK ? status : engine::broadcast(*mates_, 0, data, bytes);
+  return status != MOB_OK ? status : engine::broadcast(*local_team_, 0, data, bytes);
 }
 
 }  // namespace mobius::engine

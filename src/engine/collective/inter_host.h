@@ -29,19 +29,19 @@ namespace mobius::engine {
 // Members are identified by their ranks in the whole team.
 class InterHost final : public TeamBackend {
  public:
-  // `map` outlives this. `id` identifies the team on all hosts. `mates` is the team of the members
-  // of this host, by increasing rank.
+  // `map` outlives this. `id` identifies the team on all hosts. `local_team` is the team of the
+  // members of this host, by increasing rank.
   InterHost(const TeamServices& services, const TeamMap& map, mob_rank_t rank, uint64_t id,
-            std::unique_ptr<Team> mates);
+            std::unique_ptr<Team> local_team);
   ~InterHost() override;
 
   // The backend of a team; null if all its members are on this host.
   static InterHost* of(Team& team) { return static_cast<InterHost*>(team.backend()); }
 
-  Team& mates() override { return *mates_; }
+  Team& local_team() override { return *local_team_; }
   uint64_t id() const { return id_; }
   mob_rank_t place_here(mob_rank_t member) const override {
-    return is_mate(member) ? mate_rank(member) : -1;
+    return is_local(member) ? local_rank(member) : -1;
   }
   mob_rank_t only_other() const override { return map_.size() == 2 ? 1 - rank_ : -1; }
   bool is_broken() const override;
@@ -80,8 +80,8 @@ class InterHost final : public TeamBackend {
   mob_rank_t leader(size_t group) const { return groups_[group].front(); }
   bool leads() const { return leader(own_) == rank_; }
   size_t group_of(mob_rank_t member) const { return group_of_[static_cast<size_t>(member)]; }
-  bool is_mate(mob_rank_t member) const { return group_of(member) == own_; }
-  mob_rank_t mate_rank(mob_rank_t member) const;
+  bool is_local(mob_rank_t member) const { return group_of(member) == own_; }
+  mob_rank_t local_rank(mob_rank_t member) const;
 
   // Runs the step also after an error. The first error is kept.
   template <typename Step>
@@ -143,8 +143,8 @@ class InterHost final : public TeamBackend {
                                    const Blocks& out_blocks);
   void send_to_members(mob_status_t* status, const std::vector<char>& groups, const void* in,
                        const Blocks& blocks);
-  void exchange_with_mates(mob_status_t* status, const void* in, const Blocks& in_blocks, void* out,
-                           const Blocks& out_blocks);
+  void exchange_with_local_peers(mob_status_t* status, const void* in, const Blocks& in_blocks,
+                                 void* out, const Blocks& out_blocks);
   void receive_from_members(mob_status_t* status, const std::vector<char>& groups, void* out,
                             const Blocks& blocks);
   class Alltoallv;
@@ -166,7 +166,7 @@ class InterHost final : public TeamBackend {
   const TeamMap& map_;
   const mob_rank_t rank_;
   const uint64_t id_;
-  const std::unique_ptr<Team> mates_;
+  const std::unique_ptr<Team> local_team_;
   std::vector<Group> groups_;  // ordered by their leaders
   std::vector<uint32_t> group_of_;
   size_t own_ = 0;
@@ -181,7 +181,7 @@ class InterHostBackends final : public TeamBackends {
  public:
   explicit InterHostBackends(const TeamServices& services) : services_(services) {}
   std::unique_ptr<TeamBackend> make_backend(const TeamMap& map, mob_rank_t rank, uint64_t id,
-                                            std::unique_ptr<Team> mates) override;
+                                            std::unique_ptr<Team> local_team) override;
 
  private:
   const TeamServices& services_;

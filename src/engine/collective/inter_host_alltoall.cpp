@@ -43,11 +43,11 @@ mob_status_t InterHost::alltoall_by_leaders(const void* in, void* out, size_t by
   const size_t row = static_cast<size_t>(map_.size()) * bytes;
   std::vector<char> rows(leads() ? own().size() * row : 0);
   mob_status_t status =
-      engine::gather_sized(*mates_, 0, in, row, rows.data(), Blocks::packed(row), row);
+      engine::gather_sized(*local_team_, 0, in, row, rows.data(), Blocks::packed(row), row);
   const mob_status_t exchanged = leads() ? exchange_rows(status, rows, bytes) : MOB_OK;
   if (status == MOB_OK) status = share_outcome(exchanged);
   if (status != MOB_OK) return status;
-  return engine::scatter(*mates_, 0, rows.data(), out, row);
+  return engine::scatter(*local_team_, 0, rows.data(), out, row);
 }
 
 // A message between two hosts holds the blocks of one host's members for the other's, receiver by
@@ -88,7 +88,7 @@ mob_status_t InterHost::alltoall_by_members(const void* in, const Blocks& in_blo
   const std::vector<char> all(groups_.size(), 1);
   mob_status_t status = MOB_OK;
   send_to_members(&status, all, in, in_blocks);
-  exchange_with_mates(&status, in, in_blocks, out, out_blocks);
+  exchange_with_local_peers(&status, in, in_blocks, out, out_blocks);
   receive_from_members(&status, all, out, out_blocks);
   return status;
 }
@@ -100,17 +100,18 @@ void InterHost::send_to_members(mob_status_t* status, const std::vector<char>& g
   const mob_rank_t members = map_.size();
   for (mob_rank_t i = 1; i < members; ++i) {
     const mob_rank_t member = (rank_ + i) % members;
-    if (is_mate(member) || groups[group_of(member)] == 0) continue;
+    if (is_local(member) || groups[group_of(member)] == 0) continue;
     send_outcome(status, member, bytes_of(in) + blocks.at(member), blocks.size(member));
   }
 }
 
-void InterHost::exchange_with_mates(mob_status_t* status, const void* in, const Blocks& in_blocks,
-                                    void* out, const Blocks& out_blocks) {
+void InterHost::exchange_with_local_peers(mob_status_t* status, const void* in,
+                                          const Blocks& in_blocks, void* out,
+                                          const Blocks& out_blocks) {
   if (*status != MOB_OK) return;
   const Selected given(in_blocks, own());
   const Selected taken(out_blocks, own());
-  *status = engine::alltoall(*mates_, in, given.blocks(), out, taken.blocks());
+  *status = engine::alltoall(*local_team_, in, given.blocks(), out, taken.blocks());
 }
 
 void InterHost::receive_from_members(mob_status_t* status, const std::vector<char>& groups,
@@ -119,7 +120,7 @@ void InterHost::receive_from_members(mob_status_t* status, const std::vector<cha
   const mob_rank_t members = map_.size();
   for (mob_rank_t i = 1; i < members && !is_broken(); ++i) {
     const mob_rank_t member = (rank_ + members - i) % members;
-    if (is_mate(member) || groups[group_of(member)] == 0) continue;
+    if (is_local(member) || groups[group_of(member)] == 0) continue;
     go_on(status, [&] {
       return receive(call, member, bytes_of(out) + blocks.at(member), blocks.size(member));
     });

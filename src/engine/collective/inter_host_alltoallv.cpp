@@ -111,7 +111,7 @@ mob_status_t InterHost::Alltoallv::run(const void* in, void* out) {
   if (status != MOB_OK) across_.give_up();
   if (across_.leads()) send_rows(&status);
   across_.send_to_members(&status, by_members_, in, in_blocks_);
-  across_.exchange_with_mates(&status, in, in_blocks_, out, out_blocks_);
+  across_.exchange_with_local_peers(&status, in, in_blocks_, out, out_blocks_);
   const mob_status_t handed_out = hand_out(out);
   if (status == MOB_OK) status = handed_out;
   across_.receive_from_members(&status, by_members_, out, out_blocks_);
@@ -132,7 +132,7 @@ mob_status_t InterHost::Alltoallv::find_ways() {
     sums.push_back(limited(in_blocks_.size(member)));
   }
   const mob_status_t status =
-      engine::fold(*across_.mates_, {FoldResult::Kind::kAll}, Combiner(MOB_SUM, MOB_UINT64),
+      engine::fold(*across_.local_team_, {FoldResult::Kind::kAll}, Combiner(MOB_SUM, MOB_UINT64),
                    sums.data(), sums.data(), sums.size());
   for (size_t group = 0; group < groups().size(); ++group) {
     uint64_t most = 0;
@@ -162,10 +162,10 @@ mob_status_t InterHost::Alltoallv::gather_rows(const void* in) {
     }
   }
   std::vector<size_t> sizes;
-  if (const mob_status_t status = across_.mates_->exchange(row.size(), &sizes)) return status;
+  if (const mob_status_t status = across_.local_team_->exchange(row.size(), &sizes)) return status;
   starts_ = starts_of(sizes);
   if (across_.leads()) rows_.resize(starts_.back());
-  return engine::gather_sized(*across_.mates_, 0, row.data(), row.size(), rows_.data(),
+  return engine::gather_sized(*across_.local_team_, 0, row.data(), row.size(), rows_.data(),
                               Blocks::listed(sizes.data(), starts_.data()),
                               *std::ranges::max_element(sizes));
 }
@@ -266,12 +266,12 @@ mob_status_t InterHost::Alltoallv::hand_out(void* out) {
   }
   if ((status = share_ways(status, &largest))) return status;
   std::vector<char> slots(shares_.size() * largest);
-  for (size_t mate = 0; mate < shares_.size(); ++mate) {
-    char* const to = std::ranges::copy(shares_[mate].sizes, slots.data() + mate * largest).out;
-    std::ranges::copy(shares_[mate].blocks, to);
+  for (size_t peer = 0; peer < shares_.size(); ++peer) {
+    char* const to = std::ranges::copy(shares_[peer].sizes, slots.data() + peer * largest).out;
+    std::ranges::copy(shares_[peer].blocks, to);
   }
   std::vector<char> slot(largest);
-  status = engine::scatter(*across_.mates_, 0, slots.data(), slot.data(), largest);
+  status = engine::scatter(*across_.local_team_, 0, slots.data(), slot.data(), largest);
   return status != MOB_OK ? status : take_share(slot.data(), out);
 }
 

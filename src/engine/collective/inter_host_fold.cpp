@@ -45,7 +45,7 @@ mob_status_t InterHost::fold_by_hosts(FoldResult result, const Combiner& combine
   for (size_t i = 0; i < groups_.size(); ++i) starts.push_back(starts.back() + bytes);
   std::vector<char> partial(leads() ? starts.back() : bytes);
   char* own = partial.data() + (leads() ? starts[own_] : 0);
-  mob_status_t status = engine::fold(*mates_, {Kind::kRoot, 0}, combine, in, own, count);
+  mob_status_t status = engine::fold(*local_team_, {Kind::kRoot, 0}, combine, in, own, count);
   mob_status_t exchanged = MOB_OK;
   if (leads()) {
     exchanged = exchange_leaders(status, partial, starts);

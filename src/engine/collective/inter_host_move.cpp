@@ -42,13 +42,13 @@ mob_status_t InterHost::broadcast_to_hosts(mob_rank_t root, void* buffer, size_t
 }
 
 mob_status_t InterHost::broadcast(mob_rank_t root, void* buffer, size_t bytes) {
-  const bool is_here = is_mate(root);
+  const bool is_here = is_local(root);
   mob_status_t status = MOB_OK;
   if (rank_ == root || (leads() && !is_here)) status = broadcast_to_hosts(root, buffer, bytes);
   if (!is_here) {
     status = hand_on(status, buffer, bytes);
   } else if (status == MOB_OK) {
-    status = engine::broadcast(*mates_, mate_rank(root), buffer, bytes);
+    status = engine::broadcast(*local_team_, local_rank(root), buffer, bytes);
   }
   return note_one_way(status, bytes);
 }
@@ -64,8 +64,8 @@ mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, voi
   const size_t known = blocks.by_lists ? 0 : static_cast<size_t>(map_.size()) * blocks.bytes;
   std::vector<size_t> sizes(own().size(), mine);
   mob_status_t status = MOB_OK;
-  if (blocks.by_lists) status = mates_->exchange(mine, &sizes);
-  if (!is_mate(root)) {
+  if (blocks.by_lists) status = local_team_->exchange(mine, &sizes);
+  if (!is_local(root)) {
     if (status == MOB_OK || leads()) {
       status = gather_there(status, root, in, mine, blocks.by_lists, sizes);
     }
@@ -84,17 +84,19 @@ mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, voi
 mob_status_t InterHost::gather_here(mob_rank_t root, const void* in, size_t mine, void* out,
                                     const Blocks& blocks, const std::vector<size_t>& sizes) {
   const size_t largest = *std::ranges::max_element(sizes);
-  const mob_rank_t first = mate_rank(root);
+  const mob_rank_t first = local_rank(root);
   if (rank_ != root) {
-    return engine::gather_sized(*mates_, first, in, mine, nullptr, Blocks::packed(mine), largest);
+    return engine::gather_sized(*local_team_, first, in, mine, nullptr, Blocks::packed(mine),
+                                largest);
   }
   mob_status_t mismatch = MOB_OK;
   for (size_t i = 0; mismatch == MOB_OK && i < sizes.size(); ++i) {
     mismatch = check_gathered(own()[i], sizes[i], blocks);
   }
   const Selected selected(blocks, own());
-  const mob_status_t status = engine::gather_sized(
-      *mates_, first, in, mine, mismatch == MOB_OK ? out : nullptr, selected.blocks(), largest);
+  const mob_status_t status =
+      engine::gather_sized(*local_team_, first, in, mine, mismatch == MOB_OK ? out : nullptr,
+                           selected.blocks(), largest);
   return status != MOB_OK ? status : mismatch;
 }
 
@@ -126,7 +128,7 @@ mob_status_t InterHost::gather_there(mob_status_t status, mob_rank_t root, const
   if (status == MOB_OK) {
     const Blocks packed =
         by_lists ? Blocks::listed(sizes.data(), starts.data()) : Blocks::packed(mine);
-    status = engine::gather_sized(*mates_, 0, in, mine, letter.get() + head, packed,
+    status = engine::gather_sized(*local_team_, 0, in, mine, letter.get() + head, packed,
                                   *std::ranges::max_element(sizes));
   }
   if (!leads()) return status;
@@ -191,8 +193,8 @@ mob_status_t InterHost::allgather(const void* in, void* out, const Blocks& block
   const Blocks local = blocks.by_lists ? Blocks::listed(counts.data(), displacements.data())
                                        : Blocks::packed(blocks.bytes);
   mob_status_t status =
-      engine::gather_sized(*mates_, 0, in, blocks.size(rank_), packed.data() + starts[own_], local,
-                           *std::ranges::max_element(counts));
+      engine::gather_sized(*local_team_, 0, in, blocks.size(rank_), packed.data() + starts[own_],
+                           local, *std::ranges::max_element(counts));
   const mob_status_t exchanged = leads() ? exchange_leaders(status, packed, starts) : MOB_OK;
   if (status == MOB_OK) status = hand_on(exchanged, packed.data(), packed.size());
   if (status != MOB_OK) return ended(status);
@@ -212,7 +214,7 @@ mob_status_t InterHost::allgather(const void* in, void* out, const Blocks& block
 
 mob_status_t InterHost::scatter(mob_rank_t root, const void* in, void* out, size_t bytes) {
   const mob_status_t status =
-      is_mate(root) ? scatter_here(root, in, out, bytes) : scatter_there(root, out, bytes);
+      is_local(root) ? scatter_here(root, in, out, bytes) : scatter_there(root, out, bytes);
   // The most that may lie unread at a leader or at another member.
   const size_t unread = std::max(bytes, std::min(largest_group_ * bytes, kMemberBytes));
   return note_one_way(status, unread);
@@ -245,7 +247,7 @@ mob_status_t InterHost::scatter_here(mob_rank_t root, const void* in, void* out,
     pack(own());
   }
   if (status != MOB_OK) return status;
-  return engine::scatter(*mates_, mate_rank(root), packed.data(), out, bytes);
+  return engine::scatter(*local_team_, local_rank(root), packed.data(), out, bytes);
 }
 
 mob_status_t InterHost::scatter_there(mob_rank_t root, void* out, size_t bytes) {
@@ -259,7 +261,7 @@ mob_status_t InterHost::scatter_there(mob_rank_t root, void* out, size_t bytes) 
   }
   status = share_outcome(status);
   if (status != MOB_OK) return status;
-  return engine::scatter(*mates_, 0, blocks.get(), out, bytes);
+  return engine::scatter(*local_team_, 0, blocks.get(), out, bytes);
 }
 
 }  // namespace mobius::engine

@@ -59,9 +59,9 @@ mob_status_t Access::make(const SyncServices& services, Team& team, mob_status_t
                           std::unique_ptr<Access>* access) {
   auto made = std::make_unique<Access>(services);
   const auto members = static_cast<size_t>(team.size());
-  const mob_rank_t mates = team.mates().size();
-  const size_t bytes =
-      static_cast<size_t>(mates) * sizeof(os::PaddedHybridLockWord) + members * row_bytes(mates);
+  const mob_rank_t local_size = team.local_team().size();
+  const size_t bytes = static_cast<size_t>(local_size) * sizeof(os::PaddedHybridLockWord) +
+                       members * row_bytes(local_size);
   if (team.spans_hosts()) {
     made->shared_elsewhere_ = std::make_unique<std::atomic<uint32_t>[]>(members);
   }
@@ -125,10 +125,10 @@ void Access::gained(mob_rank_t target, ClaimMode mode, std::optional<schedule::P
 }
 
 std::atomic<uint32_t>& Access::shared(mob_rank_t reader, mob_rank_t target) const {
-  const mob_rank_t mates = team().mates().size();
+  const mob_rank_t local_size = team().local_team().size();
   auto* gates = static_cast<os::PaddedHybridLockWord*>(area_.memory());
-  auto* row = reinterpret_cast<unsigned char*>(gates + mates) +
-              static_cast<size_t>(reader) * row_bytes(mates);
+  auto* row = reinterpret_cast<unsigned char*>(gates + local_size) +
+              static_cast<size_t>(reader) * row_bytes(local_size);
   return reinterpret_cast<std::atomic<uint32_t>*>(row)[team().place_here(target)];
 }
 

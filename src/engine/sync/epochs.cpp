@@ -80,7 +80,7 @@ mob_status_t Epochs::make(const SyncServices& services, Team& team, mob_status_t
   made->peers_.resize(members);
   made->access_.is_named.resize(members);
   made->exposure_.is_named.resize(members);
-  const auto readers = static_cast<size_t>(team.mates().size());
+  const auto readers = static_cast<size_t>(team.local_team().size());
   const mob_status_t status =
       made->area_.make(team, readers * members * made->stride_, mine, "mob_epoch_create", *made);
   if (status != MOB_OK) return status;

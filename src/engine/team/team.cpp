@@ -26,17 +26,17 @@ Team::Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* are
       rounds_(services, map_, rank, area, series) {}
 
 Team::Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank,
-           uint64_t id, std::unique_ptr<Team> mates)
+           uint64_t id, std::unique_ptr<Team> local_team)
     : services_(services),
       map_(std::move(map)),
       rank_(rank),
-      offset_(mates->area_offset()),
+      offset_(local_team->area_offset()),
       rounds_(services, map_, rank, nullptr, Series::kCalls),
-      backend_(backends.make_backend(map_, rank, id, std::move(mates))) {}
+      backend_(backends.make_backend(map_, rank, id, std::move(local_team))) {}
 
 Team::~Team() = default;
 
-Team& Team::mates() { return backend_ != nullptr ? backend_->mates() : *this; }
+Team& Team::local_team() { return backend_ != nullptr ? backend_->local_team() : *this; }
 
 // For setup calls and barriers: their callers do not catch exceptions, or do not know the team.
 template <typename Call>
@@ -99,7 +99,9 @@ void Team::resign() noexcept {
   rounds_.give_up({TeamFailure::Kind::kNoMemory, services_.peers.rank()});
 }
 
-bool Team::depart() { return backend_ != nullptr ? backend_->mates().depart() : rounds_.depart(); }
+bool Team::depart() {
+  return backend_ != nullptr ? backend_->local_team().depart() : rounds_.depart();
+}
 
 mob_status_t Team::agree(mob_status_t mine, const char* what, uint64_t expected_ns) {
   std::vector<mob_status_t> all;

@@ -27,10 +27,10 @@ class Team {
   // `offset` is its place in the window, for the process that frees it.
   Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
        Series series = Series::kCalls);
-  // A team on several hosts. Its area is that of `mates`, the team of the members on this host.
-  // `id` identifies the team on all hosts.
+  // A team on several hosts. Its area is that of `local_team`, the team of the members on this
+  // host. `id` identifies the team on all hosts.
   Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank,
-       uint64_t id, std::unique_ptr<Team> mates);
+       uint64_t id, std::unique_ptr<Team> local_team);
   ~Team();
 
   static size_t area_bytes(mob_rank_t size) { return Rounds::area_bytes(size); }
@@ -43,7 +43,7 @@ class Team {
   TeamBackend* backend() { return backend_.get(); }
   bool spans_hosts() const { return backend_ != nullptr; }
   // The team of the members on this host.
-  Team& mates();
+  Team& local_team();
   // A member's rank among the members of this host; -1 if it is on another host.
   mob_rank_t place_here(mob_rank_t member) const {
     return backend_ == nullptr ? member : backend_->place_here(member);

@@ -35,9 +35,9 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
   team_ = &team;
   bytes_ = sizeof(Header) + bytes;
   // The first member of each host makes the memory.
-  const Team& mates = team.mates();
-  const mob_rank_t first = mates.map().world_rank(0);
-  const bool leader = mates.rank() == 0;
+  const Team& local_team = team.local_team();
+  const mob_rank_t first = local_team.map().world_rank(0);
+  const bool leader = local_team.rank() == 0;
   RemoteObjects& remote = team.services().remote_objects;
   Place place{mine, 0, 0};
   if (leader && mine == MOB_OK) place.status = claim(&place.offset);
@@ -72,7 +72,7 @@ mob_status_t TeamArea::release() {
   if (name_ != 0) team_->services().remote_objects.remove(name_);
   // Both: the last member has seen the others' last use of the area.
   const uint32_t before = header_->departed.fetch_add(1, std::memory_order_acq_rel);
-  if (before + 1 == static_cast<uint32_t>(team_->mates().size())) give_back();
+  if (before + 1 == static_cast<uint32_t>(team_->local_team().size())) give_back();
   // After an error the object stays, and its team with it.
   if (status == MOB_OK) team_->remove_user();
   return status;

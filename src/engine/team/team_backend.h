@@ -23,8 +23,8 @@ class TeamBackend {
   TeamBackend& operator=(const TeamBackend&) = delete;
 
   // The team of the members on this host.
-  virtual Team& mates() = 0;
-  // A member's rank in mates(); -1 if it is on another host.
+  virtual Team& local_team() = 0;
+  // A member's rank in local_team(); -1 if it is on another host.
   virtual mob_rank_t place_here(mob_rank_t member) const = 0;
   // In a team of two on two hosts, the other member; else -1.
   virtual mob_rank_t only_other() const = 0;
@@ -42,10 +42,11 @@ class TeamBackend {
 // Makes the backends of teams.
 class TeamBackends {
  public:
-  // `map` outlives the backend. `id` identifies the team on all hosts. `mates` is the team of the
-  // members on this host, by increasing rank.
+  // `map` outlives the backend. `id` identifies the team on all hosts. `local_team` is the team of
+  // the members on this host, by increasing rank.
   virtual std::unique_ptr<TeamBackend> make_backend(const TeamMap& map, mob_rank_t rank,
-                                                    uint64_t id, std::unique_ptr<Team> mates) = 0;
+                                                    uint64_t id,
+                                                    std::unique_ptr<Team> local_team) = 0;
 
  protected:
   ~TeamBackends() = default;

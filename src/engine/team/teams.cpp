@@ -288,7 +288,7 @@ mob_status_t Teams::release(uint64_t handle) {
   const std::unique_ptr<Team> team = live_.remove(handle);
   const mob_status_t status = team->barrier();
   // The last member to leave frees the area: until then a member may still read it in the barrier.
-  if (team->depart()) release_area(team->area_offset(), team->mates().size());
+  if (team->depart()) release_area(team->area_offset(), team->local_team().size());
   return status;
 }
 
