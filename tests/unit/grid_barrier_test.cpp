@@ -19,7 +19,7 @@ TEST(GridBarrier, WhoLooksAroundKnowsOfEverybody) {
       Ranks known = as_set(grid.row());
       EXPECT_FALSE(known.contains(rank));
       known.insert(rank);
-      for (const mob_rank_t other : grid.across()) {
+      for (const mob_rank_t other : grid.other_rows()) {
         EXPECT_FALSE(known.contains(other)) << size << ", " << rank;  // each of another row
         known.insert(other);
         const Ranks row = as_set(GridBarrier(size, other).row());
@@ -34,7 +34,7 @@ TEST(GridBarrier, OnlookersAreThoseWhoLook) {
   for (mob_rank_t size = 1; size <= 130; ++size) {
     std::vector<Ranks> lookers(static_cast<size_t>(size));
     for (mob_rank_t rank = 0; rank < size; ++rank) {
-      for (const mob_rank_t other : GridBarrier(size, rank).across()) {
+      for (const mob_rank_t other : GridBarrier(size, rank).other_rows()) {
         lookers[static_cast<size_t>(other)].insert(rank);
       }
       for (const mob_rank_t other : GridBarrier(size, rank).row()) {
@@ -52,7 +52,7 @@ TEST(GridBarrier, NobodyLooksAtMoreThanTwiceTheRoot) {
   for (mob_rank_t size : {17, 64, 100, 129, 256, 1000}) {
     for (mob_rank_t rank = 0; rank < size; rank += 7) {
       const GridBarrier grid(size, rank);
-      const size_t looks = grid.row().size() + grid.across().size();
+      const size_t looks = grid.row().size() + grid.other_rows().size();
       mob_rank_t root = 1;
       while (root * root < size) ++root;
       EXPECT_LE(looks, static_cast<size_t>(2 * root)) << size;

@@ -32,34 +32,34 @@ constexpr size_t kMostOneWayBytes = size_t{4} << 20;
 // of forwarded data.
 class InterHost::MembersWatch final : public os::Watch {
  public:
-  MembersWatch(InterHost& across, mob_rank_t awaited, mob_rank_t origin)
-      : across_(across), awaited_(awaited), origin_(origin) {}
+  MembersWatch(InterHost& inter_host, mob_rank_t awaited, mob_rank_t origin)
+      : inter_host_(inter_host), awaited_(awaited), origin_(origin) {}
 
   mob_status_t look() override {
-    const TeamServices& services = across_.services_;
-    services.peers.watch(across_.map_.world_rank(awaited_));
-    services.peers.watch(across_.map_.world_rank(origin_));
-    for (size_t group = 0; group < across_.groups_.size(); ++group) {
-      services.peers.watch(across_.map_.world_rank(across_.leader(group)));
+    const TeamServices& services = inter_host_.services_;
+    services.peers.watch(inter_host_.map_.world_rank(awaited_));
+    services.peers.watch(inter_host_.map_.world_rank(origin_));
+    for (size_t group = 0; group < inter_host_.groups_.size(); ++group) {
+      services.peers.watch(inter_host_.map_.world_rank(inter_host_.leader(group)));
     }
     services.peers.watch_more();  // the members that leaders wait for
-    for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
-      const mob_rank_t rank = across_.map_.world_rank(member);
+    for (mob_rank_t member = 0; member < inter_host_.map_.size(); ++member) {
+      const mob_rank_t rank = inter_host_.map_.world_rank(member);
       if (services.peers.is_dead(rank)) return lose({TeamFailure::Kind::kDead, rank});
-      const bool leaves = across_.id_ == kEndOfJob ? services.peers.is_leaving(rank)
-                                                   : services.peers.is_ending(rank);
+      const bool leaves = inter_host_.id_ == kEndOfJob ? services.peers.is_leaving(rank)
+                                                       : services.peers.is_ending(rank);
       if (member == awaited_ && leaves) return lose({TeamFailure::Kind::kLeft, rank});
     }
-    return across_.is_broken() ? across_.refuse() : MOB_OK;
+    return inter_host_.is_broken() ? inter_host_.refuse() : MOB_OK;
   }
 
  private:
   mob_status_t lose(const TeamFailure& loss) {
-    across_.loss_ = loss;
-    return fail_for(across_.services_, loss);
+    inter_host_.loss_ = loss;
+    return fail_for(inter_host_.services_, loss);
   }
 
-  InterHost& across_;
+  InterHost& inter_host_;
   const mob_rank_t awaited_;
   const mob_rank_t origin_;
 };

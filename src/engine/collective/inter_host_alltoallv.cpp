@@ -55,12 +55,12 @@ uint64_t total_of(const std::vector<uint64_t>& sums) {
 
 class InterHost::Alltoallv {
  public:
-  Alltoallv(InterHost& across, const Blocks& in_blocks, const Blocks& out_blocks)
-      : across_(across),
+  Alltoallv(InterHost& inter_host, const Blocks& in_blocks, const Blocks& out_blocks)
+      : inter_host_(inter_host),
         in_blocks_(in_blocks),
         out_blocks_(out_blocks),
-        shares_(across.leads() ? across.own().size() : 0),
-        by_members_(across.groups_.size(), 0) {}
+        shares_(inter_host.leads() ? inter_host.own().size() : 0),
+        by_members_(inter_host.groups_.size(), 0) {}
 
   mob_status_t run(const void* in, void* out);
 
@@ -71,10 +71,10 @@ class InterHost::Alltoallv {
     std::vector<char> blocks;
   };
 
-  const std::vector<Group>& groups() const { return across_.groups_; }
-  const Group& own() const { return across_.own(); }
+  const std::vector<Group>& groups() const { return inter_host_.groups_; }
+  const Group& own() const { return inter_host_.own(); }
   bool has_sizes(size_t group) const {
-    return group != across_.own_ && (own().size() != 1 || groups()[group].size() != 1);
+    return group != inter_host_.own_ && (own().size() != 1 || groups()[group].size() != 1);
   }
   bool has_letter(size_t group) const { return has_sizes(group) && by_members_[group] == 0; }
   bool fits_a_letter(size_t from, size_t to, uint64_t most) const;
@@ -87,7 +87,7 @@ class InterHost::Alltoallv {
   mob_status_t hand_out(void* out);
   mob_status_t take_share(const char* slot, void* out) const;
 
-  InterHost& across_;
+  InterHost& inter_host_;
   const Blocks& in_blocks_;
   const Blocks& out_blocks_;
   // At the leader.
@@ -108,13 +108,13 @@ mob_status_t InterHost::Alltoallv::run(const void* in, void* out) {
   mob_status_t status = find_ways();
   if (status == MOB_OK) status = gather_rows(in);
   // Without the sizes the other hosts cannot know which messages to expect.
-  if (status != MOB_OK) across_.give_up();
-  if (across_.leads()) send_rows(&status);
-  across_.send_to_members(&status, by_members_, in, in_blocks_);
-  across_.exchange_with_local_peers(&status, in, in_blocks_, out, out_blocks_);
+  if (status != MOB_OK) inter_host_.give_up();
+  if (inter_host_.leads()) send_rows(&status);
+  inter_host_.send_to_members(&status, by_members_, in, in_blocks_);
+  inter_host_.exchange_with_local_peers(&status, in, in_blocks_, out, out_blocks_);
   const mob_status_t handed_out = hand_out(out);
   if (status == MOB_OK) status = handed_out;
-  across_.receive_from_members(&status, by_members_, out, out_blocks_);
+  inter_host_.receive_from_members(&status, by_members_, out, out_blocks_);
   return status;
 }
 
@@ -128,18 +128,18 @@ bool InterHost::Alltoallv::fits_a_letter(size_t from, size_t to, uint64_t most) 
 // Collective over the members of this host. Decides for each host how the blocks travel.
 mob_status_t InterHost::Alltoallv::find_ways() {
   std::vector<uint64_t> sums;  // bytes that each member gets from this host
-  for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
+  for (mob_rank_t member = 0; member < inter_host_.map_.size(); ++member) {
     sums.push_back(limited(in_blocks_.size(member)));
   }
   const mob_status_t status =
-      engine::fold(*across_.local_team_, {FoldResult::Kind::kAll}, Combiner(MOB_SUM, MOB_UINT64),
-                   sums.data(), sums.data(), sums.size());
+      engine::fold(*inter_host_.local_team_, {FoldResult::Kind::kAll},
+                   Combiner(MOB_SUM, MOB_UINT64), sums.data(), sums.data(), sums.size());
   for (size_t group = 0; group < groups().size(); ++group) {
     uint64_t most = 0;
     for (const mob_rank_t member : groups()[group]) {
       most = std::max(most, sums[static_cast<size_t>(member)]);
     }
-    by_members_[group] = has_sizes(group) && fits_a_letter(across_.own_, group, most) ? 0 : 1;
+    by_members_[group] = has_sizes(group) && fits_a_letter(inter_host_.own_, group, most) ? 0 : 1;
   }
   return status;
 }
@@ -162,10 +162,11 @@ mob_status_t InterHost::Alltoallv::gather_rows(const void* in) {
     }
   }
   std::vector<size_t> sizes;
-  if (const mob_status_t status = across_.local_team_->exchange(row.size(), &sizes)) return status;
+  if (const mob_status_t status = inter_host_.local_team_->exchange(row.size(), &sizes))
+    return status;
   starts_ = starts_of(sizes);
-  if (across_.leads()) rows_.resize(starts_.back());
-  return engine::gather_sized(*across_.local_team_, 0, row.data(), row.size(), rows_.data(),
+  if (inter_host_.leads()) rows_.resize(starts_.back());
+  return engine::gather_sized(*inter_host_.local_team_, 0, row.data(), row.size(), rows_.data(),
                               Blocks::listed(sizes.data(), starts_.data()),
                               *std::ranges::max_element(sizes));
 }
@@ -198,7 +199,7 @@ void InterHost::Alltoallv::send_rows(mob_status_t* status) {
       append(letter, blocks[sender], bytes);
       blocks[sender] += bytes;
     }
-    across_.send_outcome(status, across_.leader(group), letter.data(), letter.size());
+    inter_host_.send_outcome(status, inter_host_.leader(group), letter.data(), letter.size());
   }
 }
 
@@ -212,9 +213,9 @@ mob_status_t InterHost::Alltoallv::take_rows() {
 }
 
 mob_status_t InterHost::Alltoallv::take_row(size_t group) {
-  const mob_rank_t leader = across_.leader(group);
+  const mob_rank_t leader = inter_host_.leader(group);
   TeamMessage letter;
-  if (const mob_status_t status = across_.take("mob_alltoallv", leader, leader, &letter)) {
+  if (const mob_status_t status = inter_host_.take("mob_alltoallv", leader, leader, &letter)) {
     return status;
   }
   const size_t senders = groups()[group].size();
@@ -223,7 +224,7 @@ mob_status_t InterHost::Alltoallv::take_row(size_t group) {
   if (letter.count >= head) {
     const char* sizes = letter.bytes.get();
     const std::vector<uint64_t> sums = sums_of(sizes, senders, receivers);
-    const bool fits = fits_a_letter(group, across_.own_, *std::ranges::max_element(sums));
+    const bool fits = fits_a_letter(group, inter_host_.own_, *std::ranges::max_element(sums));
     by_members_[group] = fits ? 0 : 1;
     if (letter.count - head == (fits ? total_of(sums) : 0)) {
       const char* blocks = sizes + head;
@@ -248,7 +249,7 @@ mob_status_t InterHost::Alltoallv::share_ways(mob_status_t status, uint64_t* lar
   std::vector<char> told(sizeof *largest + by_members_.size());
   std::memcpy(told.data(), largest, sizeof *largest);
   std::memcpy(told.data() + sizeof *largest, by_members_.data(), by_members_.size());
-  if ((status = across_.share_outcome(status, told.data(), told.size()))) return status;
+  if ((status = inter_host_.share_outcome(status, told.data(), told.size()))) return status;
   std::memcpy(largest, told.data(), sizeof *largest);
   std::memcpy(by_members_.data(), told.data() + sizeof *largest, by_members_.size());
   return MOB_OK;
@@ -257,9 +258,9 @@ mob_status_t InterHost::Alltoallv::share_ways(mob_status_t status, uint64_t* lar
 // Collective over the members of this host. The leader receives for its host and gives each member
 // its share: the sizes of its blocks, then the blocks, sender by sender.
 mob_status_t InterHost::Alltoallv::hand_out(void* out) {
-  mob_status_t status = across_.leads() ? take_rows() : MOB_OK;
+  mob_status_t status = inter_host_.leads() ? take_rows() : MOB_OK;
   // No member of this host knows which messages are still to come.
-  if (status != MOB_OK) across_.give_up();
+  if (status != MOB_OK) inter_host_.give_up();
   uint64_t largest = 0;
   for (const Share& share : shares_) {
     largest = std::max<uint64_t>(largest, share.sizes.size() + share.blocks.size());
@@ -271,7 +272,7 @@ mob_status_t InterHost::Alltoallv::hand_out(void* out) {
     std::ranges::copy(shares_[peer].blocks, to);
   }
   std::vector<char> slot(largest);
-  status = engine::scatter(*across_.local_team_, 0, slots.data(), slot.data(), largest);
+  status = engine::scatter(*inter_host_.local_team_, 0, slots.data(), slot.data(), largest);
   return status != MOB_OK ? status : take_share(slot.data(), out);
 }
 
@@ -292,7 +293,7 @@ mob_status_t InterHost::Alltoallv::take_share(const char* slot, void* out) const
       } else if (status == MOB_OK) {
         status = fail(MOB_ERR_ARGUMENT,
                       "mob_alltoallv: member %d passes %zu bytes but member %d expects %zu", member,
-                      static_cast<size_t>(bytes), across_.rank_, out_blocks_.size(member));
+                      static_cast<size_t>(bytes), inter_host_.rank_, out_blocks_.size(member));
       }
       from += bytes;
     }

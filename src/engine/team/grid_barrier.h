@@ -31,7 +31,7 @@ class GridBarrier {
   }
   // The members of other rows whose flags this member reads: those at its place, or the last of a
   // shorter row.
-  std::vector<mob_rank_t> across() const {
+  std::vector<mob_rank_t> other_rows() const {
     std::vector<mob_rank_t> result;
     for (mob_rank_t r = 0; r < rows_; ++r) {
       if (r != row_) result.push_back(start(r) + std::min(place_, length(r) - 1));

@@ -121,7 +121,7 @@ void Rounds::find_local_peers() {
   if (meet_by_ == MeetBy::kGrid) {
     const GridBarrier grid(map_.size(), rank_);
     local_peers_ = local_peers_of(grid.row());
-    across_ = local_peers_of(grid.across());
+    other_rows_ = local_peers_of(grid.other_rows());
     onlookers_ = local_peers_of(grid.onlookers());
   } else if (meet_by_ == MeetBy::kFlags) {
     std::vector<mob_rank_t> others;
@@ -283,7 +283,7 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   if (!came && (expected_ns == 0 || !comes_within(expected_ns, all_came))) {
     if (const mob_status_t status = wait_for_those_who_come(all_came)) return status;
   }
-  return across_.empty() ? MOB_OK : meet_other_rows();
+  return other_rows_.empty() ? MOB_OK : meet_other_rows();
 }
 
 // The second step in a grid: members that read this one's row flag know that its row has come.
@@ -295,9 +295,9 @@ mob_status_t Rounds::meet_other_rows() {
   };
   // Release and acquire: all that the row's members posted comes before.
   row_of(*own_lines_, round_).store(round_, std::memory_order_release);
-  auto next = across_.cbegin();
+  auto next = other_rows_.cbegin();
   const auto all_came = [&] {
-    for (; next != across_.cend(); ++next) {
+    for (; next != other_rows_.cend(); ++next) {
       if (row_of(*next->lines, round_).load(std::memory_order_acquire) != round_) return false;
     }
     return true;

@@ -213,7 +213,7 @@ class Rounds {
   // a grid. In a grid also the members of other rows whose flags this one reads, and those that
   // read the flag of this one.
   LocalPeers local_peers_;
-  LocalPeers across_;
+  LocalPeers other_rows_;
   LocalPeers onlookers_;
   // Round numbers wrap; only numbers close to each other are compared.
   uint32_t round_ = 0;
