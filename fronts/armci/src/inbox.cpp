@@ -23,7 +23,7 @@ void Inbox::open(const char* function) {
 
 void Inbox::close() {
   const std::lock_guard lock(mutex_);
-  letters_.clear();
+  arrivals_.clear();
 }
 
 void Inbox::send(int tag, const void* data, int bytes, int to, const char* function) {
@@ -35,34 +35,34 @@ void Inbox::send(int tag, const void* data, int bytes, int to, const char* funct
 void Inbox::on_header(const mob_message_t* message, void* inbox, mob_delivery_t* delivery) {
   auto* self = static_cast<Inbox*>(inbox);
   const std::lock_guard lock(self->mutex_);
-  Letter& letter = self->letters_.emplace_back();
-  letter.inbox = self;
-  std::memcpy(&letter.tag, message->header, sizeof letter.tag);
-  letter.from = message->source;
-  letter.data.resize(message->payload_bytes);
-  delivery->payload = letter.data.data();
+  Arrival& arrival = self->arrivals_.emplace_back();
+  arrival.inbox = self;
+  std::memcpy(&arrival.tag, message->header, sizeof arrival.tag);
+  arrival.from = message->source;
+  arrival.data.resize(message->payload_bytes);
+  delivery->payload = arrival.data.data();
   delivery->handler = on_payload;
-  delivery->argument = &letter;
+  delivery->argument = &arrival;
 }
 
 void Inbox::on_payload(mob_token_t, void* argument) {
-  auto* letter = static_cast<Letter*>(argument);
-  Inbox* self = letter->inbox;
+  auto* arrival = static_cast<Arrival*>(argument);
+  Inbox* self = arrival->inbox;
   const std::lock_guard lock(self->mutex_);
-  letter->is_here = true;
-  // Release pairs with the acquire of receive(): a receiver that sees the number sees the letter.
+  arrival->is_here = true;
+  // Release pairs with the acquire of receive(): a receiver that sees the number sees the message.
   std::atomic_ref(self->arrived_).fetch_add(1, std::memory_order_release);
 }
 
-bool Inbox::take(int tag, int from, Letter* letter) {
+bool Inbox::take(int tag, int from, Arrival* arrival) {
   const std::lock_guard lock(mutex_);
-  for (auto at = letters_.begin(); at != letters_.end(); ++at) {
+  for (auto at = arrivals_.begin(); at != arrivals_.end(); ++at) {
     if (at->tag != tag || (from != kAnyone && at->from != from)) continue;
-    // A later letter from the same process must not overtake this one.
+    // A later message from the same process must not overtake this one.
     if (!at->is_here && from != kAnyone) return false;
     if (!at->is_here) continue;
-    *letter = std::move(*at);
-    letters_.erase(at);
+    *arrival = std::move(*at);
+    arrivals_.erase(at);
     return true;
   }
   return false;
@@ -75,22 +75,22 @@ int Inbox::receive(int tag, void* buffer, int capacity, int* received, int from,
   if (from != kAnyone && (from < 0 || from >= mob_size())) {
     die(function, "process %d is not in 0 ... %d", from, mob_size() - 1);
   }
-  Letter letter{};
+  Arrival arrival{};
   while (true) {
     const uint64_t seen = std::atomic_ref(arrived_).load(std::memory_order_acquire);
-    if (take(tag, from, &letter)) break;
+    if (take(tag, from, &arrival)) break;
     check(mob_wait_until_u8(&arrived_, MOB_NE, seen), function, from);
   }
-  if (letter.data.size() > static_cast<size_t>(capacity)) {
-    die(function, "process %d: its message with tag %d has %zu bytes, the buffer %d", letter.from,
-        tag, letter.data.size(), capacity);
+  if (arrival.data.size() > static_cast<size_t>(capacity)) {
+    die(function, "process %d: its message with tag %d has %zu bytes, the buffer %d", arrival.from,
+        tag, arrival.data.size(), capacity);
   }
-  if (!letter.data.empty()) {
-    check_not_null(buffer, "the buffer", function, letter.from);
-    std::memcpy(buffer, letter.data.data(), letter.data.size());
+  if (!arrival.data.empty()) {
+    check_not_null(buffer, "the buffer", function, arrival.from);
+    std::memcpy(buffer, arrival.data.data(), arrival.data.size());
   }
-  if (received != nullptr) *received = static_cast<int>(letter.data.size());
-  return letter.from;
+  if (received != nullptr) *received = static_cast<int>(arrival.data.size());
+  return arrival.from;
 }
 
 }  // namespace mobius::armci

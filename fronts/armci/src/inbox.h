@@ -26,7 +26,7 @@ class Inbox {
   int receive(int tag, void* buffer, int capacity, int* received, int from, const char* function);
 
  private:
-  struct Letter {
+  struct Arrival {
     Inbox* inbox;
     int tag;
     int from;
@@ -35,13 +35,13 @@ class Inbox {
   };
 
   static void on_header(const mob_message_t* message, void* inbox, mob_delivery_t* delivery);
-  static void on_payload(mob_token_t token, void* letter);
-  // Removes the requested letter if it has arrived.
-  bool take(int tag, int from, Letter* letter);
+  static void on_payload(mob_token_t token, void* arrival);
+  // Removes the requested message if it has arrived.
+  bool take(int tag, int from, Arrival* arrival);
 
-  std::mutex mutex_;           // guards letters_
-  std::list<Letter> letters_;  // in order of arrival; a letter stays at its address
-  uint64_t arrived_ = 0;       // handlers change it, receivers wait for it
+  std::mutex mutex_;             // guards arrivals_
+  std::list<Arrival> arrivals_;  // in order of arrival; an arrival stays at its address
+  uint64_t arrived_ = 0;         // handlers change it, receivers wait for it
 };
 
 Inbox& inbox();

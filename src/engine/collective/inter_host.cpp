@@ -165,22 +165,22 @@ void InterHost::send_outcome(mob_status_t* status, mob_rank_t member, const void
 }
 
 mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t origin,
-                             TeamMessage* letter) {
+                             TeamMessage* message) {
   if (is_broken()) return refuse();
   const mob_rank_t rank = map_.world_rank(member);
   MembersWatch watch(*this, member, origin);
   const mob_status_t status = services_.waiter.wait_until(
-      [&] { return services_.messages.take(id_, rank, letter); }, &watch);
+      [&] { return services_.messages.take(id_, rank, message); }, &watch);
   if (status != MOB_OK) give_up();
-  if (status == MOB_OK && letter->bytes == nullptr) throw std::bad_alloc();
-  if (status != MOB_OK || letter->kind == TeamMessage::Kind::kWhole) return status;
-  if (letter->kind == TeamMessage::Kind::kFailed) {
-    const std::string why(letter->bytes.get(), letter->count);
+  if (status == MOB_OK && message->bytes == nullptr) throw std::bad_alloc();
+  if (status != MOB_OK || message->kind == TeamMessage::Kind::kWhole) return status;
+  if (message->kind == TeamMessage::Kind::kFailed) {
+    const std::string why(message->bytes.get(), message->count);
     return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d: %s", call, rank,
                 why.c_str());
   }
   TeamFailure told;
-  if (letter->count == sizeof told) std::memcpy(&told, letter->bytes.get(), sizeof told);
+  if (message->count == sizeof told) std::memcpy(&told, message->bytes.get(), sizeof told);
   if (!told.is_sound(services_.peers.size())) told = {TeamFailure::Kind::kFailed, rank};
   if (!loss_) loss_ = told;
   give_up();
@@ -189,13 +189,13 @@ mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t ori
 
 mob_status_t InterHost::receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
                                 size_t count) {
-  TeamMessage letter;
-  if (const mob_status_t status = take(call, member, origin, &letter)) return status;
-  if (letter.count != count) {
+  TeamMessage message;
+  if (const mob_status_t status = take(call, member, origin, &message)) return status;
+  if (message.count != count) {
     return fail(MOB_ERR_ARGUMENT, "%s: member %d passes %zu bytes but member %d expects %zu", call,
-                member, letter.count, rank_, count);
+                member, message.count, rank_, count);
   }
-  if (count != 0) transport::copy(bytes, letter.bytes.get(), count);
+  if (count != 0) transport::copy(bytes, message.bytes.get(), count);
   return MOB_OK;
 }
 

@@ -102,7 +102,7 @@ class InterHost final : public TeamBackend {
   // The same; after an error of the call here it sends that error instead.
   void send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes, size_t count);
   // `origin` is the member that the awaited one may itself wait for.
-  mob_status_t take(const char* call, mob_rank_t member, mob_rank_t origin, TeamMessage* letter);
+  mob_status_t take(const char* call, mob_rank_t member, mob_rank_t origin, TeamMessage* message);
   mob_status_t receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
                        size_t count);
   mob_status_t receive(const char* call, mob_rank_t member, void* bytes, size_t count) {

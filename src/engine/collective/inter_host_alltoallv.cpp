@@ -76,8 +76,8 @@ class InterHost::Alltoallv {
   bool has_sizes(size_t group) const {
     return group != inter_host_.own_ && (own().size() != 1 || groups()[group].size() != 1);
   }
-  bool has_letter(size_t group) const { return has_sizes(group) && by_members_[group] == 0; }
-  bool fits_a_letter(size_t from, size_t to, uint64_t most) const;
+  bool has_message(size_t group) const { return has_sizes(group) && by_members_[group] == 0; }
+  bool fits_in_message(size_t from, size_t to, uint64_t most) const;
   mob_status_t find_ways();
   mob_status_t gather_rows(const void* in);
   void send_rows(mob_status_t* status);
@@ -120,7 +120,7 @@ mob_status_t InterHost::Alltoallv::run(const void* in, void* out) {
 
 // `most` is the largest number of bytes that one receiver gets. The leader there passes this many
 // on to each member.
-bool InterHost::Alltoallv::fits_a_letter(size_t from, size_t to, uint64_t most) const {
+bool InterHost::Alltoallv::fits_in_message(size_t from, size_t to, uint64_t most) const {
   return most < groups()[from].size() * kListedBlockBytes &&
          most <= kMostRowsBytes / (groups().size() * groups()[to].size());
 }
@@ -139,7 +139,7 @@ mob_status_t InterHost::Alltoallv::find_ways() {
     for (const mob_rank_t member : groups()[group]) {
       most = std::max(most, sums[static_cast<size_t>(member)]);
     }
-    by_members_[group] = has_sizes(group) && fits_a_letter(inter_host_.own_, group, most) ? 0 : 1;
+    by_members_[group] = has_sizes(group) && fits_in_message(inter_host_.own_, group, most) ? 0 : 1;
   }
   return status;
 }
@@ -156,7 +156,7 @@ mob_status_t InterHost::Alltoallv::gather_rows(const void* in) {
     }
   }
   for (size_t group = 0; group < groups().size(); ++group) {
-    if (!has_letter(group)) continue;
+    if (!has_message(group)) continue;
     for (const mob_rank_t member : groups()[group]) {
       append(row, bytes_of(in) + in_blocks_.at(member), in_blocks_.size(member));
     }
@@ -184,22 +184,22 @@ void InterHost::Alltoallv::send_rows(mob_status_t* status) {
     sizes.push_back(rows_.data() + starts_[sender]);
     blocks.push_back(sizes.back() + listed * sizeof(uint64_t));
   }
-  std::vector<char> letter;
+  std::vector<char> message;
   for (size_t group = 0; group < groups().size(); ++group) {
     if (!has_sizes(group)) continue;
-    letter.clear();
+    message.clear();
     const size_t receivers = groups()[group].size();
     for (const char*& at : sizes) {
-      append(letter, at, receivers * sizeof(uint64_t));
+      append(message, at, receivers * sizeof(uint64_t));
       at += receivers * sizeof(uint64_t);
     }
-    for (size_t sender = 0; has_letter(group) && sender < sizes.size(); ++sender) {
-      const char* const list = letter.data() + sender * receivers * sizeof(uint64_t);
+    for (size_t sender = 0; has_message(group) && sender < sizes.size(); ++sender) {
+      const char* const list = message.data() + sender * receivers * sizeof(uint64_t);
       const size_t bytes = total_of(sums_of(list, 1, receivers));
-      append(letter, blocks[sender], bytes);
+      append(message, blocks[sender], bytes);
       blocks[sender] += bytes;
     }
-    inter_host_.send_outcome(status, inter_host_.leader(group), letter.data(), letter.size());
+    inter_host_.send_outcome(status, inter_host_.leader(group), message.data(), message.size());
   }
 }
 
@@ -214,19 +214,19 @@ mob_status_t InterHost::Alltoallv::take_rows() {
 
 mob_status_t InterHost::Alltoallv::take_row(size_t group) {
   const mob_rank_t leader = inter_host_.leader(group);
-  TeamMessage letter;
-  if (const mob_status_t status = inter_host_.take("mob_alltoallv", leader, leader, &letter)) {
+  TeamMessage message;
+  if (const mob_status_t status = inter_host_.take("mob_alltoallv", leader, leader, &message)) {
     return status;
   }
   const size_t senders = groups()[group].size();
   const size_t receivers = own().size();
   const size_t head = senders * receivers * sizeof(uint64_t);
-  if (letter.count >= head) {
-    const char* sizes = letter.bytes.get();
+  if (message.count >= head) {
+    const char* sizes = message.bytes.get();
     const std::vector<uint64_t> sums = sums_of(sizes, senders, receivers);
-    const bool fits = fits_a_letter(group, inter_host_.own_, *std::ranges::max_element(sums));
+    const bool fits = fits_in_message(group, inter_host_.own_, *std::ranges::max_element(sums));
     by_members_[group] = fits ? 0 : 1;
-    if (letter.count - head == (fits ? total_of(sums) : 0)) {
+    if (message.count - head == (fits ? total_of(sums) : 0)) {
       const char* blocks = sizes + head;
       for (size_t pair = 0; fits && pair < senders * receivers; ++pair) {
         const uint64_t bytes = next_size(sizes);
@@ -279,13 +279,13 @@ mob_status_t InterHost::Alltoallv::hand_out(void* out) {
 mob_status_t InterHost::Alltoallv::take_share(const char* slot, void* out) const {
   size_t listed = 0;
   for (size_t group = 0; group < groups().size(); ++group) {
-    if (has_letter(group)) listed += groups()[group].size();
+    if (has_message(group)) listed += groups()[group].size();
   }
   const char* sizes = slot;
   const char* from = slot + listed * sizeof(uint64_t);
   mob_status_t status = MOB_OK;
   for (size_t group = 0; group < groups().size(); ++group) {
-    if (!has_letter(group)) continue;
+    if (!has_message(group)) continue;
     for (const mob_rank_t member : groups()[group]) {
       const uint64_t bytes = next_size(sizes);
       if (bytes == out_blocks_.size(member)) {

@@ -124,16 +124,16 @@ mob_status_t InterHost::gather_there(mob_status_t status, mob_rank_t root, const
     return status;
   }
   const size_t bytes = leads() ? head + starts.back() : 0;
-  const std::unique_ptr<char[]> letter = room_for(bytes);
+  const std::unique_ptr<char[]> message = room_for(bytes);
   if (status == MOB_OK) {
     const Blocks packed =
         by_lists ? Blocks::listed(sizes.data(), starts.data()) : Blocks::packed(mine);
-    status = engine::gather_sized(*local_team_, 0, in, mine, letter.get() + head, packed,
+    status = engine::gather_sized(*local_team_, 0, in, mine, message.get() + head, packed,
                                   *std::ranges::max_element(sizes));
   }
   if (!leads()) return status;
-  std::memcpy(letter.get(), sizes.data(), head);
-  send_outcome(&status, root, letter.get(), bytes);
+  std::memcpy(message.get(), sizes.data(), head);
+  send_outcome(&status, root, message.get(), bytes);
   return status;
 }
 
@@ -143,24 +143,24 @@ mob_status_t InterHost::take_gathered(size_t group, void* out, const Blocks& blo
   if (members.size() == 1 || (!blocks.by_lists && goes_by_members(group, blocks.bytes))) {
     return take_from_each(members, out, blocks);
   }
-  TeamMessage letter;
-  if (const mob_status_t status = take("mob_gatherv", leader(group), leader(group), &letter)) {
+  TeamMessage message;
+  if (const mob_status_t status = take("mob_gatherv", leader(group), leader(group), &message)) {
     return status;
   }
-  std::vector<size_t> sizes(members.size(), letter.count / members.size());
+  std::vector<size_t> sizes(members.size(), message.count / members.size());
   const size_t head = blocks.by_lists ? members.size() * sizeof(size_t) : 0;
-  if (head <= letter.count) std::memcpy(sizes.data(), letter.bytes.get(), head);
+  if (head <= message.count) std::memcpy(sizes.data(), message.bytes.get(), head);
   const std::vector<size_t> starts = starts_of(sizes);
   if (blocks.by_lists && starts.back() >= kMemberBytes) return take_from_each(members, out, blocks);
   for (size_t i = 0; i < members.size(); ++i) {
     if (const mob_status_t status = check_gathered(members[i], sizes[i], blocks)) return status;
   }
-  if (head + starts.back() != letter.count) {
+  if (head + starts.back() != message.count) {
     return fail(MOB_ERR_ARGUMENT, "mob_gatherv: member %d passes %zu bytes but %zu were expected",
-                leader(group), letter.count, head + starts.back());
+                leader(group), message.count, head + starts.back());
   }
   for (size_t i = 0; i < members.size(); ++i) {
-    copy_block(bytes_of(out) + blocks.at(members[i]), letter.bytes.get() + head + starts[i],
+    copy_block(bytes_of(out) + blocks.at(members[i]), message.bytes.get() + head + starts[i],
                sizes[i]);
   }
   return MOB_OK;
