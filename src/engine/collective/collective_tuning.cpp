@@ -27,15 +27,15 @@ mob_status_t CollectiveTuning::choose(Team& team, CollectiveKind kind, size_t by
   }
   const auto index = static_cast<size_t>(kind);
   const auto size = static_cast<size_t>(std::bit_width(bytes / kDirectBytes) - 1);
-  AbTuner& trial = trials_[index][std::min(size, kSizes - 1)];
+  AbTuner& tuner = tuners_[index][std::min(size, kSizes - 1)];
   way->attaches = attaching_ == Attaching::kAlways ||
-                  (attaching_ == Attaching::kByTrial && trial.takes_first());
+                  (attaching_ == Attaching::kByTrial && tuner.takes_first());
   if (Silence& silence = silences_[index]; !way->attaches && silence.left != 0) {
     --silence.left;
     way->asks = false;
   }
-  if (attaching_ != Attaching::kByTrial || !trial.begins()) return MOB_OK;
-  way->trial = &trial;
+  if (attaching_ != Attaching::kByTrial || !tuner.begins()) return MOB_OK;
+  way->tuner = &tuner;
   way->begin_ns = static_cast<int64_t>(os::now_ns());
   return MOB_OK;
 }
@@ -57,7 +57,7 @@ mob_status_t CollectiveTuning::note(Team& team, const Way& way) {
   const int64_t begin = std::ranges::max(all, {}, &Said::begin_ns).begin_ns;
   int64_t sum = 0;
   for (const Said& said : all) sum += std::max<int64_t>(said.end_ns - begin, 0);
-  way.trial->add(way.attaches, sum / team.size());
+  way.tuner->add(way.attaches, sum / team.size());
   return MOB_OK;
 }
 

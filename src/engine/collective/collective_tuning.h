@@ -40,7 +40,7 @@ class CollectiveTuning final : public TeamExtension {
   struct Way {
     bool asks = true;       // exchanges the lists of peer buffers
     bool attaches = false;  // lends private memory, too
-    AbTuner* trial = nullptr;
+    AbTuner* tuner = nullptr;
     int64_t begin_ns = 0;
   };
 
@@ -66,7 +66,7 @@ class CollectiveTuning final : public TeamExtension {
   static mob_status_t try_attaching(Team& team, Attaching* result);
 
   Attaching attaching_ = Attaching::kUnknown;
-  std::array<std::array<AbTuner, kSizes>, kKinds> trials_;  // the first path is attaching
+  std::array<std::array<AbTuner, kSizes>, kKinds> tuners_;  // the first path is attaching
   std::array<Silence, kKinds> silences_;
 };
 
@@ -90,7 +90,7 @@ mob_status_t take_faster_way(Team& team, CollectiveKind kind, size_t bytes, Dire
   if (status == MOB_OK && !done) status = in_rounds();
   // Memory that is not private takes the same path in both trials, so it does not count.
   const bool counts = way.attaches ? done && has_private : !done;
-  if (status != MOB_OK || way.trial == nullptr || !counts) return status;
+  if (status != MOB_OK || way.tuner == nullptr || !counts) return status;
   return CollectiveTuning::note(team, way);
 }
 

@@ -43,35 +43,35 @@ NetworkRma::Extent NetworkRma::extent_of(mob_kind_t kind, const transport::Shape
   return extent;
 }
 
-AbTuner* NetworkRma::trial_of(const Extent& extent) {
+AbTuner* NetworkRma::tuner_of(const Extent& extent) {
   if (!tries_messages_ || !is_worth(extent) || extent.bytes <= kRushBytes ||
       extent.bytes > kMostTriedBytes) {
     return nullptr;
   }
   const auto size = static_cast<size_t>(std::bit_width((extent.bytes - 1) / kRushBytes)) - 1;
-  return &trials_[extent.runs > 1 ? 1 : 0][extent.kind == MOB_GET ? 1 : 0][size];
+  return &tuners_[extent.runs > 1 ? 1 : 0][extent.kind == MOB_GET ? 1 : 0][size];
 }
 
 bool NetworkRma::is_worth_waiting_for(const Extent& extent) {
   if (!is_worth(extent)) return false;
-  const AbTuner* const trial = trial_of(extent);
-  if (trial == nullptr) return true;
-  const std::lock_guard lock(trial_mutex_);
-  return trial->takes_first();
+  const AbTuner* const tuner = tuner_of(extent);
+  if (tuner == nullptr) return true;
+  const std::lock_guard lock(tuner_mutex_);
+  return tuner->takes_first();
 }
 
 bool NetworkRma::is_tried_out(const Extent& extent) {
-  AbTuner* const trial = trial_of(extent);
-  if (trial == nullptr) return false;
-  const std::lock_guard lock(trial_mutex_);
-  return trial->begins();
+  AbTuner* const tuner = tuner_of(extent);
+  if (tuner == nullptr) return false;
+  const std::lock_guard lock(tuner_mutex_);
+  return tuner->begins();
 }
 
 void NetworkRma::note(const Extent& extent, bool in_bulk, uint64_t ns) {
-  AbTuner* const trial = trial_of(extent);
-  if (trial == nullptr) return;
-  const std::lock_guard lock(trial_mutex_);
-  trial->add(in_bulk, static_cast<int64_t>(ns));
+  AbTuner* const tuner = tuner_of(extent);
+  if (tuner == nullptr) return;
+  const std::lock_guard lock(tuner_mutex_);
+  tuner->add(in_bulk, static_cast<int64_t>(ns));
 }
 
 void NetworkRma::note_offered(mob_rank_t target, size_t runs) {

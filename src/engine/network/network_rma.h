@@ -203,7 +203,7 @@ class NetworkRma {
 
   static bool copies(mob_kind_t kind) { return kind == MOB_PUT || kind == MOB_GET; }
   // Null if this size is not timed.
-  AbTuner* trial_of(const Extent& extent);
+  AbTuner* tuner_of(const Extent& extent);
   static void end_run(Whole& whole, mob_status_t status);
   static void end_runs(const std::vector<Outcome>& outcomes);
   Queue& wait_for_room(Move move, std::span<const Run> runs);
@@ -216,9 +216,9 @@ class NetworkRma {
   size_t least_bare_ = SIZE_MAX;
   bool tries_messages_ = false;
 
-  std::mutex trial_mutex_;  // guards trials_
+  std::mutex tuner_mutex_;  // guards tuners_
   // By: one run or several; put or get; size. The first path is remote memory access.
-  AbTuner trials_[2][2][kTrialSizes];
+  AbTuner tuners_[2][2][kTrialSizes];
 
   std::mutex offered_mutex_;              // guards offered_
   std::map<mob_rank_t, size_t> offered_;  // runs; no entry is 0

@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-#include "transport/shm/copy_trial.h"
+#include "transport/shm/copy_tuner.h"
 
 namespace mobius::transport::detail {
 namespace {
@@ -16,39 +16,39 @@ namespace {
 // Each size is twice the one before; the last stands for all larger sizes.
 constexpr size_t kSizes = 9;
 
-using OfSizes = std::array<CopyTrial, kSizes>;
+using OfSizes = std::array<CopyTuner, kSizes>;
 
-struct Trials {
+struct Tuners {
   OfSizes puts;
   OfSizes parts;
   // For sizes that copy() writes past the caches.
   OfSizes long_puts;
   OfSizes long_gets;
 
-  Trials() {
-    long_puts.fill(CopyTrial(CopyTrial::Length::kLong));
+  Tuners() {
+    long_puts.fill(CopyTuner(CopyTuner::Length::kLong));
     long_gets = long_puts;
   }
 };
 
-// The trials of the calling thread: threads write different data for different readers, and must
+// The tuners of the calling thread: threads write different data for different readers, and must
 // not wait for each other. On the heap, because a library that is loaded later gets little
 // thread-local room. Null if there is no memory.
-Trials* trials() {
-  thread_local std::unique_ptr<Trials> own;
+Tuners* tuners() {
+  thread_local std::unique_ptr<Tuners> own;
   if (own == nullptr) [[unlikely]]
-    own.reset(new (std::nothrow) Trials);
+    own.reset(new (std::nothrow) Tuners);
   return own.get();
 }
 
-// The trial for copies of a kind and about this size, or for the long kind if copy() would bypass
+// The tuner for copies of a kind and about this size, or for the long kind if copy() would bypass
 // the caches; null if this copy is not to be tried.
-CopyTrial* trial_of(OfSizes Trials::* kind, OfSizes Trials::* long_kind, size_t least,
+CopyTuner* tuner_of(OfSizes Tuners::* kind, OfSizes Tuners::* long_kind, size_t least,
                     size_t bytes) {
   const CopyTuning tuning = copy_tuning();
   if (bytes >= tuning.stream_from_bytes) kind = long_kind;
   if (bytes < tuning.try_from_bytes || kind == nullptr) return nullptr;
-  Trials* all = trials();
+  Tuners* all = tuners();
   if (all == nullptr) return nullptr;
   const auto size = static_cast<size_t>(std::bit_width(bytes / least)) - 1;
   return &(all->*kind)[std::min(size, kSizes - 1)];
@@ -66,31 +66,31 @@ void take(bool past_caches, void* to, const void* from, size_t bytes) {
   }
 }
 
-void copy_as_tried(CopyTrial* trial, void* to, const void* from, size_t bytes) {
-  if (trial == nullptr) return copy(to, from, bytes);
-  const bool past_caches = trial->goes_past_caches();
-  if (!trial->begins()) [[likely]] {
+void copy_as_tried(CopyTuner* tuner, void* to, const void* from, size_t bytes) {
+  if (tuner == nullptr) return copy(to, from, bytes);
+  const bool past_caches = tuner->goes_past_caches();
+  if (!tuner->begins()) [[likely]] {
     take(past_caches, to, from, bytes);
     return;
   }
   const int64_t begin_ns = now_ns();
   take(past_caches, to, from, bytes);
-  trial->add(begin_ns, now_ns());
+  tuner->add(begin_ns, now_ns());
 }
 
 }  // namespace
 
 void copy_large_to_peer(void* to, const void* from, size_t bytes) {
-  copy_as_tried(trial_of(&Trials::puts, &Trials::long_puts, kLeastTriedBytes, bytes), to, from,
+  copy_as_tried(tuner_of(&Tuners::puts, &Tuners::long_puts, kLeastTriedBytes, bytes), to, from,
                 bytes);
 }
 
 void copy_large_part_to_peer(void* to, const void* from, size_t bytes) {
-  copy_as_tried(trial_of(&Trials::parts, nullptr, kLeastTriedPart, bytes), to, from, bytes);
+  copy_as_tried(tuner_of(&Tuners::parts, nullptr, kLeastTriedPart, bytes), to, from, bytes);
 }
 
 void copy_large_from_peer(void* to, const void* from, size_t bytes) {
-  copy_as_tried(trial_of(nullptr, &Trials::long_gets, kLeastTriedGet, bytes), to, from, bytes);
+  copy_as_tried(tuner_of(nullptr, &Tuners::long_gets, kLeastTriedGet, bytes), to, from, bytes);
 }
 
 }  // namespace mobius::transport::detail

@@ -3,7 +3,7 @@
 
 // Copies to memory that another process will read, or of memory that another process has written.
 // As copy(), but from some size on through the caches or past them, whichever is faster
-// (copy_trial.h). Not for rows with gaps: for 128 rows of 512 bytes on Zen 4, bypassing the caches
+// (copy_tuner.h). Not for rows with gaps: for 128 rows of 512 bytes on Zen 4, bypassing the caches
 // took the writer a third of the time, but writer and reader together 1.2 times as long.
 
 #include "transport/shm/copy.h"

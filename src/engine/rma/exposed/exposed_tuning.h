@@ -30,16 +30,16 @@ class ExposedTuning {
   };
   // Called before each transfer of kLeastBytes to Delegation::kMostBytes.
   Turn begin(bool put, size_t bytes) {
-    AbTuner& trial = trial_of(put, bytes);
+    AbTuner& tuner = tuner_of(put, bytes);
     const std::lock_guard lock(mutex_);
-    const bool delegates = trial.takes_first();
-    return {delegates, trial.begins()};
+    const bool delegates = tuner.takes_first();
+    return {delegates, tuner.begins()};
   }
   // Reports the time of a transfer by the path of `delegates`.
   void add(bool put, size_t bytes, bool delegates, uint64_t ns) {
-    AbTuner& trial = trial_of(put, bytes);
+    AbTuner& tuner = tuner_of(put, bytes);
     const std::lock_guard lock(mutex_);
-    trial.add(delegates, static_cast<int64_t>(ns));
+    tuner.add(delegates, static_cast<int64_t>(ns));
   }
 
  private:
@@ -48,12 +48,12 @@ class ExposedTuning {
   };
   static constexpr size_t kSizes = std::bit_width(Delegation::kMostBytes / kLeastBytes);
 
-  AbTuner& trial_of(bool put, size_t bytes) {
-    return trials_[put ? 0 : 1][static_cast<size_t>(std::bit_width(bytes / kLeastBytes)) - 1];
+  AbTuner& tuner_of(bool put, size_t bytes) {
+    return tuners_[put ? 0 : 1][static_cast<size_t>(std::bit_width(bytes / kLeastBytes)) - 1];
   }
 
   std::mutex mutex_;  // guards the members below
-  std::array<std::array<InRows, kSizes>, 2> trials_;
+  std::array<std::array<InRows, kSizes>, 2> tuners_;
 };
 
 }  // namespace mobius::engine

@@ -27,13 +27,13 @@
 namespace mobius::transport {
 
 // For copies of one kind and about one size. One thread at a time.
-class CopyTrial {
+class CopyTuner {
  public:
   // kLong: copies that do not fit into a second-level cache, where that matters.
   enum class Length { kShort, kLong };
 
-  CopyTrial() = default;
-  explicit CopyTrial(Length length) : length_(length) {}
+  CopyTuner() = default;
+  explicit CopyTuner(Length length) : length_(length) {}
 
   // Whether the next copy bypasses the caches.
   bool goes_past_caches() const { return untimed_ == 0 ? tried_ >= row() : is_past_faster_; }
