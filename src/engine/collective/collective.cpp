@@ -188,8 +188,8 @@ mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) 
   if (bytes == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kBroadcast, bytes,
-      [&](PeerBuffers& lending, bool* done) {
-        return broadcast_directly(lending, root, buffer, bytes, done);
+      [&](PeerBuffers& buffers, bool* done) {
+        return broadcast_directly(buffers, root, buffer, bytes, done);
       },
       [&] { return broadcast_in_rounds(team, root, buffer, bytes); });
 }
@@ -225,8 +225,8 @@ mob_status_t gather_sized(Team& team, mob_rank_t root, const void* in, size_t mi
   if (largest == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kGather, largest,
-      [&](PeerBuffers& lending, bool* done) {
-        return gather_directly(lending, root, in, mine, out, blocks, done);
+      [&](PeerBuffers& buffers, bool* done) {
+        return gather_directly(buffers, root, in, mine, out, blocks, done);
       },
       [&] { return gather_in_rounds(team, root, in, mine, out, blocks, largest); });
 }
@@ -240,8 +240,8 @@ mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& bloc
   if (largest == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kAllgather, largest,
-      [&](PeerBuffers& lending, bool* done) {
-        return allgather_directly(lending, in, out, blocks, done);
+      [&](PeerBuffers& buffers, bool* done) {
+        return allgather_directly(buffers, in, out, blocks, done);
       },
       [&] { return allgather_in_rounds(team, out, blocks); });
 }
@@ -255,8 +255,8 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
   if (bytes == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kScatter, bytes,
-      [&](PeerBuffers& lending, bool* done) {
-        return scatter_directly(lending, root, in, out, bytes, done);
+      [&](PeerBuffers& buffers, bool* done) {
+        return scatter_directly(buffers, root, in, out, bytes, done);
       },
       [&] { return scatter_in_rounds(team, root, in, out, bytes); });
 }
@@ -277,8 +277,8 @@ mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void*
   if (team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kAlltoall, largest,
-      [&](PeerBuffers& lending, bool* done) {
-        return alltoall_directly(lending, in, in_blocks, out, out_blocks, done);
+      [&](PeerBuffers& buffers, bool* done) {
+        return alltoall_directly(buffers, in, in_blocks, out, out_blocks, done);
       },
       [&] { return alltoall_in_rounds(team, in, in_blocks, out, out_blocks, largest); });
 }

@@ -14,9 +14,9 @@ namespace {
 // The two ends of a copy share it in whole pages, the unit in which the kernel copies.
 constexpr size_t kPage = 4096;
 
-bool all_lend(const PeerBuffers& lending, PeerBuffer PeerBufferList::* which) {
-  for (mob_rank_t r = 0; r < lending.team().size(); ++r) {
-    if ((lending.of(r).*which).kind == PeerBuffer::Kind::kNone) return false;
+bool all_lend(const PeerBuffers& buffers, PeerBuffer PeerBufferList::* which) {
+  for (mob_rank_t r = 0; r < buffers.team().size(); ++r) {
+    if ((buffers.of(r).*which).kind == PeerBuffer::Kind::kNone) return false;
   }
   return true;
 }
@@ -31,111 +31,111 @@ size_t dealt_to_others(size_t bytes, mob_rank_t members) {
 
 }  // namespace
 
-mob_status_t broadcast_directly(PeerBuffers& lending, mob_rank_t root, void* buffer, size_t bytes,
+mob_status_t broadcast_directly(PeerBuffers& buffers, mob_rank_t root, void* buffer, size_t bytes,
                                 bool* done) {
-  const Team& team = lending.team();
-  const PeerBuffer mine = lending.lend(buffer, bytes);
-  if (const mob_status_t status = lending.exchange({mine, mine, {}})) return status;
-  const PeerBuffer from = lending.of(root).in;
+  const Team& team = buffers.team();
+  const PeerBuffer mine = buffers.lend(buffer, bytes);
+  if (const mob_status_t status = buffers.exchange({mine, mine, {}})) return status;
+  const PeerBuffer from = buffers.of(root).in;
   if (!(*done = from.kind != PeerBuffer::Kind::kNone)) return MOB_OK;
   const size_t theirs = dealt_to_others(bytes, team.size());
   const bool is_root = team.rank() == root;
   if (!is_root) {
-    const bool is_written = lending.of(team.rank()).out.kind != PeerBuffer::Kind::kNone;
-    lending.get(root, from, 0, buffer, is_written ? theirs : bytes);
+    const bool is_written = buffers.of(team.rank()).out.kind != PeerBuffer::Kind::kNone;
+    buffers.get(root, from, 0, buffer, is_written ? theirs : bytes);
   }
   for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
-    const PeerBuffer to = lending.of(r).out;
+    const PeerBuffer to = buffers.of(r).out;
     if (r == root || to.kind == PeerBuffer::Kind::kNone) continue;
-    lending.put(r, to, theirs, bytes_of(buffer) + theirs, bytes - theirs);
+    buffers.put(r, to, theirs, bytes_of(buffer) + theirs, bytes - theirs);
   }
-  return lending.settle();
+  return buffers.settle();
 }
 
-mob_status_t gather_directly(PeerBuffers& lending, mob_rank_t root, const void* in, size_t mine,
+mob_status_t gather_directly(PeerBuffers& buffers, mob_rank_t root, const void* in, size_t mine,
                              void* out, const Blocks& blocks, bool* done) {
-  const Team& team = lending.team();
+  const Team& team = buffers.team();
   const bool is_root = team.rank() == root;
-  PeerBufferList loans{lending.lend(in, mine), {}, {}};
+  PeerBufferList offered{buffers.lend(in, mine), {}, {}};
   // With lists only the root knows where blocks go, so it copies them all.
   const size_t bytes = blocks.by_lists ? 0 : blocks.bytes;
   if (is_root && bytes != 0) {
-    loans.out = lending.lend(out, static_cast<size_t>(team.size()) * bytes);
+    offered.out = buffers.lend(out, static_cast<size_t>(team.size()) * bytes);
   }
-  if (const mob_status_t status = lending.exchange(loans)) return status;
-  if (!(*done = all_lend(lending, &PeerBufferList::in))) return MOB_OK;
-  const PeerBuffer to = lending.of(root).out;
+  if (const mob_status_t status = buffers.exchange(offered)) return status;
+  if (!(*done = all_lend(buffers, &PeerBufferList::in))) return MOB_OK;
+  const PeerBuffer to = buffers.of(root).out;
   const bool shares = to.kind != PeerBuffer::Kind::kNone;
   const size_t theirs = dealt_to_others(bytes, team.size());
-  if (!is_root && shares) lending.put(root, to, blocks.at(team.rank()), in, theirs);
+  if (!is_root && shares) buffers.put(root, to, blocks.at(team.rank()), in, theirs);
   for (mob_rank_t r = 0; is_root && out != nullptr && r < team.size(); ++r) {
     if (r == root) continue;
     const size_t from = shares ? theirs : 0;
-    lending.get(r, lending.of(r).in, from, bytes_of(out) + blocks.at(r) + from,
+    buffers.get(r, buffers.of(r).in, from, bytes_of(out) + blocks.at(r) + from,
                 blocks.size(r) - from);
   }
-  return lending.settle();
+  return buffers.settle();
 }
 
-mob_status_t allgather_directly(PeerBuffers& lending, const void* in, void* out,
+mob_status_t allgather_directly(PeerBuffers& buffers, const void* in, void* out,
                                 const Blocks& blocks, bool* done) {
-  const Team& team = lending.team();
+  const Team& team = buffers.team();
   const mob_rank_t me = team.rank();
-  const PeerBuffer mine = lending.lend(in, blocks.size(me));
-  if (const mob_status_t status = lending.exchange({mine, {}, {}})) return status;
-  if (!(*done = all_lend(lending, &PeerBufferList::in))) return MOB_OK;
+  const PeerBuffer mine = buffers.lend(in, blocks.size(me));
+  if (const mob_status_t status = buffers.exchange({mine, {}, {}})) return status;
+  if (!(*done = all_lend(buffers, &PeerBufferList::in))) return MOB_OK;
   for (mob_rank_t i = 1; i < team.size(); ++i) {
     const mob_rank_t r = (me + i) % team.size();  // members start with different peers
-    lending.get(r, lending.of(r).in, 0, bytes_of(out) + blocks.at(r), blocks.size(r));
+    buffers.get(r, buffers.of(r).in, 0, bytes_of(out) + blocks.at(r), blocks.size(r));
   }
-  return lending.settle();
+  return buffers.settle();
 }
 
-mob_status_t scatter_directly(PeerBuffers& lending, mob_rank_t root, const void* in, void* out,
+mob_status_t scatter_directly(PeerBuffers& buffers, mob_rank_t root, const void* in, void* out,
                               size_t bytes, bool* done) {
-  const Team& team = lending.team();
+  const Team& team = buffers.team();
   const mob_rank_t me = team.rank();
   const bool is_root = me == root;
   const Blocks blocks = Blocks::packed(bytes);
-  PeerBufferList loans{{}, lending.lend(out, bytes), {}};
-  if (is_root) loans.in = lending.lend(in, static_cast<size_t>(team.size()) * bytes);
-  if (const mob_status_t status = lending.exchange(loans)) return status;
-  const PeerBuffer from = lending.of(root).in;
+  PeerBufferList offered{{}, buffers.lend(out, bytes), {}};
+  if (is_root) offered.in = buffers.lend(in, static_cast<size_t>(team.size()) * bytes);
+  if (const mob_status_t status = buffers.exchange(offered)) return status;
+  const PeerBuffer from = buffers.of(root).in;
   if (!(*done = from.kind != PeerBuffer::Kind::kNone)) return MOB_OK;
   const size_t theirs = dealt_to_others(bytes, team.size());
   if (!is_root) {
-    lending.get(root, from, blocks.at(me), out,
-                lending.of(me).out.kind == PeerBuffer::Kind::kNone ? bytes : theirs);
+    buffers.get(root, from, blocks.at(me), out,
+                buffers.of(me).out.kind == PeerBuffer::Kind::kNone ? bytes : theirs);
   }
   for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
-    const PeerBuffer to = lending.of(r).out;
+    const PeerBuffer to = buffers.of(r).out;
     if (r == root || to.kind == PeerBuffer::Kind::kNone) continue;
-    lending.put(r, to, theirs, bytes_of(in) + blocks.at(r) + theirs, bytes - theirs);
+    buffers.put(r, to, theirs, bytes_of(in) + blocks.at(r) + theirs, bytes - theirs);
   }
-  return lending.settle();
+  return buffers.settle();
 }
 
-mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Blocks& in_blocks,
+mob_status_t alltoall_directly(PeerBuffers& buffers, const void* in, const Blocks& in_blocks,
                                void* out, const Blocks& out_blocks, bool* done) {
-  const Team& team = lending.team();
+  const Team& team = buffers.team();
   const mob_rank_t me = team.rank();
-  PeerBufferList loans;
+  PeerBufferList offered;
   // In place, members would overwrite blocks that others still have to read.
   if (in != out) {
     size_t end = 0;
     for (mob_rank_t r = 0; r < team.size(); ++r) {
       end = std::max(end, in_blocks.at(r) + in_blocks.size(r));
     }
-    loans.in = lending.lend(in, end);
+    offered.in = buffers.lend(in, end);
     // With lists only the owner of a block knows where it lies.
     if (in_blocks.by_lists) {
-      loans.list =
-          lending.lend(in_blocks.displacements, static_cast<size_t>(team.size()) * sizeof(size_t));
+      offered.list =
+          buffers.lend(in_blocks.displacements, static_cast<size_t>(team.size()) * sizeof(size_t));
     }
   }
-  if (const mob_status_t status = lending.exchange(loans)) return status;
-  *done = all_lend(lending, &PeerBufferList::in) &&
-          (!in_blocks.by_lists || all_lend(lending, &PeerBufferList::list));
+  if (const mob_status_t status = buffers.exchange(offered)) return status;
+  *done = all_lend(buffers, &PeerBufferList::in) &&
+          (!in_blocks.by_lists || all_lend(buffers, &PeerBufferList::list));
   if (!*done) return MOB_OK;
   for (mob_rank_t i = 1; i < team.size(); ++i) {
     const mob_rank_t r = (me + i) % team.size();
@@ -144,11 +144,11 @@ mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Block
     size_t at = in_blocks.at(me);
     if (in_blocks.by_lists) {
       const size_t place = static_cast<size_t>(me) * sizeof at;
-      lending.get(r, lending.of(r).list, place, &at, sizeof at);
+      buffers.get(r, buffers.of(r).list, place, &at, sizeof at);
     }
-    lending.get(r, lending.of(r).in, at, bytes_of(out) + out_blocks.at(r), bytes);
+    buffers.get(r, buffers.of(r).in, at, bytes_of(out) + out_blocks.at(r), bytes);
   }
-  return lending.settle();
+  return buffers.settle();
 }
 
 namespace {
@@ -159,10 +159,10 @@ class DirectFold {
  public:
   using Kind = FoldResult::Kind;
 
-  DirectFold(Team& team, PeerBuffers& lending, FoldResult result, const Combiner& combine,
+  DirectFold(Team& team, PeerBuffers& buffers, FoldResult result, const Combiner& combine,
              const void* in, void* out)
       : team_(team),
-        lending_(lending),
+        buffers_(buffers),
         result_(result),
         combine_(combine),
         in_(bytes_of(in)),
@@ -184,9 +184,9 @@ class DirectFold {
 
   bool is_possible() const {
     for (mob_rank_t r = 0; r < team_.size(); ++r) {
-      const PeerBufferList& loans = lending_.of(r);
-      if (loans.in.kind == PeerBuffer::Kind::kNone) return false;
-      if (wants_result(r) && loans.out.kind == PeerBuffer::Kind::kNone) return false;
+      const PeerBufferList& offered = buffers_.of(r);
+      if (offered.in.kind == PeerBuffer::Kind::kNone) return false;
+      if (wants_result(r) && offered.out.kind == PeerBuffer::Kind::kNone) return false;
     }
     return true;
   }
@@ -206,7 +206,7 @@ class DirectFold {
                       (in_ != out_ || me == 0) && combine_.fits(out_);
     if (!folds_in_place_) folded_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
     next_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
-    for (size_t at = slice.first; at < end && lending_.is_well(); at += most) {
+    for (size_t at = slice.first; at < end && buffers_.is_well(); at += most) {
       piece(at, std::min(most, end - at));
     }
   }
@@ -235,7 +235,7 @@ class DirectFold {
     }
     for (mob_rank_t r = next; r < team_.size(); ++r) {
       const unsigned char* values = values_of(r, at, bytes);
-      if (!lending_.is_well()) return;  // never combines values that did not arrive
+      if (!buffers_.is_well()) return;  // never combines values that did not arrive
       // In place a member's result replaces its values. They have been read by now.
       if (kind == Kind::kExclusive) {
         if (values != next_.get()) transport::copy(next_.get(), values, bytes);
@@ -258,7 +258,7 @@ class DirectFold {
     const unsigned char* const first = here(0, at, count * element_);
     if (first == nullptr || first == folded) return false;
     const unsigned char* const second = values_of(1, at, count * element_);
-    if (!lending_.is_well()) return true;
+    if (!buffers_.is_well()) return true;
     const size_t most = std::max(kChunkBytes / element_, size_t{1});
     for (size_t done = 0; done < count; done += most) {
       const size_t now = std::min(most, count - done);
@@ -272,7 +272,7 @@ class DirectFold {
   void take_first(size_t at, size_t bytes, unsigned char* to) {
     const unsigned char* const values = here(0, at, bytes);
     if (values == nullptr) {
-      lending_.get(0, lending_.of(0).in, at, to, bytes);
+      buffers_.get(0, buffers_.of(0).in, at, to, bytes);
     } else if (values != to) {
       transport::copy(to, values, bytes);
     }
@@ -281,7 +281,7 @@ class DirectFold {
   // A member's values as a pointer; null if they are not mapped here.
   const unsigned char* here(mob_rank_t member, size_t at, size_t bytes) const {
     return member == team_.rank() ? in_ + at
-                                  : lending_.look(member, lending_.of(member).in, at, bytes);
+                                  : buffers_.look(member, buffers_.of(member).in, at, bytes);
   }
 
   const unsigned char* values_of(mob_rank_t member, size_t at, size_t bytes) {
@@ -290,21 +290,21 @@ class DirectFold {
     if (values != nullptr) {
       transport::copy(next_.get(), values, bytes);
     } else {
-      lending_.get(member, lending_.of(member).in, at, next_.get(), bytes);
+      buffers_.get(member, buffers_.of(member).in, at, next_.get(), bytes);
     }
     return next_.get();
   }
 
   void hand_out(mob_rank_t member, size_t at, const unsigned char* from, size_t bytes) {
     if (member != team_.rank()) {
-      lending_.put(member, lending_.of(member).out, at, from, bytes);
+      buffers_.put(member, buffers_.of(member).out, at, from, bytes);
     } else if (from != out_ + at) {
       transport::copy(out_ + at, from, bytes);
     }
   }
 
   Team& team_;
-  PeerBuffers& lending_;
+  PeerBuffers& buffers_;
   const FoldResult result_;
   const Combiner& combine_;
   const unsigned char* const in_;
@@ -317,17 +317,17 @@ class DirectFold {
 
 }  // namespace
 
-mob_status_t fold_directly(PeerBuffers& lending, FoldResult result, const Combiner& combine,
+mob_status_t fold_directly(PeerBuffers& buffers, FoldResult result, const Combiner& combine,
                            const void* in, void* out, size_t count, bool* done) {
-  Team& team = lending.team();
+  Team& team = buffers.team();
   const size_t bytes = count * combine.element_bytes();
-  DirectFold fold(team, lending, result, combine, in, out);
-  PeerBufferList loans{lending.lend(in, bytes), {}, {}};
-  if (fold.wants_result(team.rank())) loans.out = lending.lend(out, bytes);
-  if (const mob_status_t status = lending.exchange(loans)) return status;
+  DirectFold fold(team, buffers, result, combine, in, out);
+  PeerBufferList offered{buffers.lend(in, bytes), {}, {}};
+  if (fold.wants_result(team.rank())) offered.out = buffers.lend(out, bytes);
+  if (const mob_status_t status = buffers.exchange(offered)) return status;
   if (!(*done = fold.is_possible())) return MOB_OK;
   fold.run(count);
-  return lending.settle();
+  return buffers.settle();
 }
 
 }  // namespace mobius::engine

@@ -12,19 +12,19 @@
 
 namespace mobius::engine {
 
-mob_status_t broadcast_directly(PeerBuffers& lending, mob_rank_t root, void* buffer, size_t bytes,
+mob_status_t broadcast_directly(PeerBuffers& buffers, mob_rank_t root, void* buffer, size_t bytes,
                                 bool* done);
 // `out` is null if the root discards the blocks. Each member's own block is in place already, here
 // and below.
-mob_status_t gather_directly(PeerBuffers& lending, mob_rank_t root, const void* in, size_t mine,
+mob_status_t gather_directly(PeerBuffers& buffers, mob_rank_t root, const void* in, size_t mine,
                              void* out, const Blocks& blocks, bool* done);
-mob_status_t allgather_directly(PeerBuffers& lending, const void* in, void* out,
+mob_status_t allgather_directly(PeerBuffers& buffers, const void* in, void* out,
                                 const Blocks& blocks, bool* done);
-mob_status_t scatter_directly(PeerBuffers& lending, mob_rank_t root, const void* in, void* out,
+mob_status_t scatter_directly(PeerBuffers& buffers, mob_rank_t root, const void* in, void* out,
                               size_t bytes, bool* done);
-mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Blocks& in_blocks,
+mob_status_t alltoall_directly(PeerBuffers& buffers, const void* in, const Blocks& in_blocks,
                                void* out, const Blocks& out_blocks, bool* done);
-mob_status_t fold_directly(PeerBuffers& lending, FoldResult result, const Combiner& combine,
+mob_status_t fold_directly(PeerBuffers& buffers, FoldResult result, const Combiner& combine,
                            const void* in, void* out, size_t count, bool* done);
 
 }  // namespace mobius::engine

@@ -45,8 +45,8 @@ class Fold {
     if (total_ * members() <= kRedundantBytes) return whole(bulk_of_whole(), 0, total_);
     return take_faster_way(
         team_, CollectiveKind::kFold, total_,
-        [&](PeerBuffers& lending, bool* done) {
-          return fold_directly(lending, result_, combine_, in_, out_, total_ / element_, done);
+        [&](PeerBuffers& buffers, bool* done) {
+          return fold_directly(buffers, result_, combine_, in_, out_, total_ / element_, done);
         },
         [&] { return in_rounds(); });
   }

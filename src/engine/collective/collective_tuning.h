@@ -70,7 +70,7 @@ class CollectiveTuning final : public TeamExtension {
   std::array<Silence, kKinds> silences_;
 };
 
-// A collective call of `bytes` bytes, the same at all members. Runs `directly(lending, &done)` if
+// A collective call of `bytes` bytes, the same at all members. Runs `directly(buffers, &done)` if
 // peer buffers are worth a try, and `in_rounds()` if that has done nothing.
 template <typename Directly, typename InRounds>
 mob_status_t take_faster_way(Team& team, CollectiveKind kind, size_t bytes, Directly directly,
@@ -82,9 +82,9 @@ mob_status_t take_faster_way(Team& team, CollectiveKind kind, size_t bytes, Dire
   bool done = false;
   bool has_private = false;
   if (way.asks) {
-    PeerBuffers lending(team, way.attaches);
-    status = directly(lending, &done);
-    has_private = lending.has_private();
+    PeerBuffers buffers(team, way.attaches);
+    status = directly(buffers, &done);
+    has_private = buffers.has_private();
     if (!way.attaches) CollectiveTuning::of(team).note_asked(kind, done);
   }
   if (status == MOB_OK && !done) status = in_rounds();

@@ -26,30 +26,30 @@ PeerBuffer PeerBuffers::lend(const void* memory, size_t bytes) const {
   return {PeerBuffer::Kind::kPrivate, reinterpret_cast<uintptr_t>(memory)};
 }
 
-uintptr_t PeerBuffers::address(mob_rank_t member, const PeerBuffer& loan, size_t offset) const {
+uintptr_t PeerBuffers::address(mob_rank_t member, const PeerBuffer& buffer, size_t offset) const {
   const TeamServices& services = team_.services();
   const uintptr_t start =
-      loan.kind == PeerBuffer::Kind::kPrivate
-          ? loan.at
+      buffer.kind == PeerBuffer::Kind::kPrivate
+          ? buffer.at
           : services.segment.address_in(services.peers.host_index(team_.map().world_rank(member)),
-                                        loan.at);
+                                        buffer.at);
   return start + offset;
 }
 
-const unsigned char* PeerBuffers::look(mob_rank_t member, const PeerBuffer& loan, size_t offset,
+const unsigned char* PeerBuffers::look(mob_rank_t member, const PeerBuffer& buffer, size_t offset,
                                        size_t bytes) const {
   return static_cast<const unsigned char*>(mapped(team_.services().segment,
                                                   team_.map().world_rank(member),
-                                                  address(member, loan, offset), bytes));
+                                                  address(member, buffer, offset), bytes));
 }
 
-void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* local,
+void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& buffer, size_t offset, void* local,
                        size_t bytes, bool put) {
   if (bytes == 0) return;
   const mob_rank_t rank = team_.map().world_rank(member);
   if (const int error =
           copy_with_peer(team_.services().segment, team_.services().kernel_copy.allowed(rank), rank,
-                         address(member, loan, offset), local, bytes, put)) {
+                         address(member, buffer, offset), local, bytes, put)) {
     unreached_ = member;
     is_gone_ = is_gone_ || error == ESRCH;
   }
@@ -59,9 +59,9 @@ mob_status_t PeerBuffers::exchange(PeerBufferList mine) {
   mine.may_attach = attaches_ && team_.services().kernel_copy.is_still_allowed() ? 1 : 0;
   const mob_status_t status = team_.exchange(mine, &all_);
   if (status == MOB_OK && attaches_ && !std::ranges::all_of(all_, &PeerBufferList::may_attach)) {
-    for (PeerBufferList& loans : all_) {
-      for (PeerBuffer* loan : {&loans.in, &loans.out, &loans.list}) {
-        if (loan->kind == PeerBuffer::Kind::kPrivate) *loan = {};
+    for (PeerBufferList& offered : all_) {
+      for (PeerBuffer* buffer : {&offered.in, &offered.out, &offered.list}) {
+        if (buffer->kind == PeerBuffer::Kind::kPrivate) *buffer = {};
       }
     }
   }
@@ -70,9 +70,9 @@ mob_status_t PeerBuffers::exchange(PeerBufferList mine) {
 }
 
 bool PeerBuffers::has_private() const {
-  return std::ranges::any_of(all_, [](const PeerBufferList& loans) {
-    return loans.in.kind == PeerBuffer::Kind::kPrivate ||
-           loans.out.kind == PeerBuffer::Kind::kPrivate;
+  return std::ranges::any_of(all_, [](const PeerBufferList& offered) {
+    return offered.in.kind == PeerBuffer::Kind::kPrivate ||
+           offered.out.kind == PeerBuffer::Kind::kPrivate;
   });
 }
 

@@ -48,15 +48,15 @@ class PeerBuffers {
   bool has_private() const;
 
   // The bytes of another member's buffer as a pointer; null if they are not mapped here.
-  const unsigned char* look(mob_rank_t member, const PeerBuffer& loan, size_t offset,
+  const unsigned char* look(mob_rank_t member, const PeerBuffer& buffer, size_t offset,
                             size_t bytes) const;
   // Copies from, or to, another member's buffer. settle() reports errors.
-  void get(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* to, size_t bytes) {
-    copy(member, loan, offset, to, bytes, false);
+  void get(mob_rank_t member, const PeerBuffer& buffer, size_t offset, void* to, size_t bytes) {
+    copy(member, buffer, offset, to, bytes, false);
   }
-  void put(mob_rank_t member, const PeerBuffer& loan, size_t offset, const void* from,
+  void put(mob_rank_t member, const PeerBuffer& buffer, size_t offset, const void* from,
            size_t bytes) {
-    copy(member, loan, offset, const_cast<void*>(from), bytes, true);
+    copy(member, buffer, offset, const_cast<void*>(from), bytes, true);
   }
 
   // Whether all copies so far have succeeded.
@@ -68,8 +68,8 @@ class PeerBuffers {
 
  private:
   void await_death(mob_rank_t rank);
-  uintptr_t address(mob_rank_t member, const PeerBuffer& loan, size_t offset) const;
-  void copy(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* local, size_t bytes,
+  uintptr_t address(mob_rank_t member, const PeerBuffer& buffer, size_t offset) const;
+  void copy(mob_rank_t member, const PeerBuffer& buffer, size_t offset, void* local, size_t bytes,
             bool put);
 
   Team& team_;
