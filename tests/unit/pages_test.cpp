@@ -63,7 +63,7 @@ TEST_F(Accessible, AsFarAsItHolds) {
   ASSERT_EQ(mprotect(page(1), page_, PROT_READ), 0);
   ASSERT_EQ(munmap(page(4), page_), 0);
   const auto at = [this](size_t index) { return reinterpret_cast<uintptr_t>(page(index)); };
-  Stretch around{};
+  AddressRange around{};
   ASSERT_TRUE(is_accessible(at(2) + 8, 8, true, &around));
   EXPECT_EQ(around.start, at(2));
   EXPECT_GE(around.end, at(3));
@@ -86,7 +86,7 @@ TEST_F(Accessible, MappingLongerThanItsFile) {
   EXPECT_TRUE(may(0, page_ + 2, true));
   EXPECT_FALSE(may(0, 4 * page_, true));
   EXPECT_FALSE(may(0, 4 * page_, false));
-  Stretch around{};
+  AddressRange around{};
   const auto start = reinterpret_cast<uintptr_t>(memory_);
   ASSERT_TRUE(is_accessible(start + page_, page_ + 1, true, &around));
   EXPECT_GE(around.start, start);

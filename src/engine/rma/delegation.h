@@ -152,7 +152,7 @@ class Delegation {
   // Memory of this process that is known to be mapped, for the duration of a wait.
   struct Known {
     struct Region {
-      os::Stretch memory;
+      os::AddressRange memory;
       bool writable;
     };
     std::mutex mutex;  // guards the members below

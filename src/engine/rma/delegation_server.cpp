@@ -252,7 +252,7 @@ bool Delegation::Known::learn(uint64_t now, uintptr_t address, size_t bytes, boo
     regions = {};
   }
   if (covers(address, bytes, write)) return true;
-  os::Stretch around{};
+  os::AddressRange around{};
   if (!os::is_accessible(address, bytes, write, &around, is_requested)) return false;
   regions[next++ % regions.size()] = {around, write};
   return true;

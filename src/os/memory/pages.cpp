@@ -64,7 +64,7 @@ constexpr uint64_t kMapWritable = 2;
 enum class Access { kAllowed, kRefused, kUnknown };
 
 // `around` gets the queried mappings, if all of them can be accessed.
-Access ask_mappings(uintptr_t start, uintptr_t end, bool write, Stretch* around) {
+Access ask_mappings(uintptr_t start, uintptr_t end, bool write, AddressRange* around) {
   // A forked process shares its parent's open file, so the static variable avoids asking for the
   // process id each time.
   static std::atomic<bool> is_forked = false;
@@ -93,7 +93,7 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write, Stretch* around)
 }
 
 // Whether pages can be allocated; if so they are. `around` gets them.
-bool is_made(uintptr_t address, size_t bytes, bool write, Stretch* around) {
+bool is_made(uintptr_t address, size_t bytes, bool write, AddressRange* around) {
   // The constants' values, for older headers.
   constexpr int kPopulateRead = 22;
   constexpr int kPopulateWrite = 23;
@@ -121,14 +121,15 @@ uintptr_t page_bytes() {
 uintptr_t page_start(uintptr_t address) { return address & ~(page_bytes() - 1); }
 
 bool is_accessible(uintptr_t address, size_t bytes, bool write) {
-  Stretch around{};
+  AddressRange around{};
   // For one page, madvise() tells as much in the same time, and allocates the page.
   return page_start(address) == page_start(address + bytes - 1)
              ? is_made(address, bytes, write, &around)
              : is_accessible(address, bytes, write, &around);
 }
 
-bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around, bool may_make) {
+bool is_accessible(uintptr_t address, size_t bytes, bool write, AddressRange* around,
+                   bool may_make) {
   const int error = errno;
   const Access access = ask_mappings(page_start(address), address + bytes, write, around);
   errno = error;
@@ -303,7 +304,7 @@ SharedParts still_shared(uintptr_t start, size_t bytes) {
 
 mob_status_t make_private(const SharedParts& shared, uintptr_t start, SharedPlace place) {
   for (size_t i = 0; i < shared.count; ++i) {
-    const Stretch& part = shared.parts[i];
+    const AddressRange& part = shared.parts[i];
     const SharedPlace there{place.descriptor, place.offset + (part.start - start)};
     if (const mob_status_t status = make_private(part.start, part.end - part.start, there)) {
       return status;

@@ -22,14 +22,14 @@ uintptr_t page_start(uintptr_t address);
 bool is_accessible(uintptr_t address, size_t bytes, bool write);
 
 // The addresses [start, end).
-struct Stretch {
+struct AddressRange {
   uintptr_t start;
   uintptr_t end;
 };
 // As above. If true, `around` gets whole pages around the bytes for which it also holds: a mapping
 // and its neighbours, or only the pages of the bytes, as far as one query tells. Unless it
 // `may_make` pages, it returns false where only allocating them would tell.
-bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around,
+bool is_accessible(uintptr_t address, size_t bytes, bool write, AddressRange* around,
                    bool may_make = true);
 
 // The reason why these whole pages cannot become shared memory, as the end of a sentence; null if
@@ -63,7 +63,7 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place);
 // withdrawn. Lowest first, at most `kMost`. Allocates.
 struct SharedParts {
   static constexpr size_t kMost = 64;
-  Stretch parts[kMost];
+  AddressRange parts[kMost];
   size_t count = 0;
 };
 SharedParts still_shared(uintptr_t start, size_t bytes);

@@ -28,9 +28,9 @@ constexpr size_t kBatch = 128;
 // Bytes per system call: the kernel silently stops at 2 GiB less a page.
 constexpr size_t kMostBytes = size_t{1} << 30;
 
-// Largest stretch that is read with its gaps: it stays in a second-level cache until its runs are
+// Largest span that is read with its gaps: it stays in a second-level cache until its runs are
 // copied out.
-constexpr size_t kStretchBytes = size_t{256} << 10;
+constexpr size_t kSpanBytes = size_t{256} << 10;
 
 // The kernel finds a process's memory by any of its threads. If a process's first thread has ended,
 // as when main() ends with pthread_exit(), the kernel finds the process no more by its own id, but
@@ -139,21 +139,21 @@ class Batch {
   size_t bytes_ = 0;
 };
 
-// Whether it is faster to read the runs of a strided shape in stretches, gaps included.
+// Whether it is faster to read the runs of a strided shape in spans, gaps included.
 bool reads_stretches(const Shape& shape) {
   if (shape.kind != MOB_STRIDED) return false;
   const ptrdiff_t stride = shape.remote_strides[0];
-  return stride > 0 && static_cast<size_t>(stride) <= kStretchBytes / 4 &&
+  return stride > 0 && static_cast<size_t>(stride) <= kSpanBytes / 4 &&
          static_cast<size_t>(stride) >= shape.run_bytes &&
          static_cast<size_t>(stride) - shape.run_bytes <= kWorthwhileGapBytes;
 }
 
 // Reads `count` runs from `remote` on, gaps included, and copies the runs out.
 int get_stretch(pid_t pid, const Shape& shape, char* remote, char* local, size_t count,
-                char* stretch) {
+                char* span) {
   const auto stride = static_cast<size_t>(shape.remote_strides[0]);
   const size_t bytes = (count - 1) * stride + shape.run_bytes;
-  iovec here{stretch, bytes};
+  iovec here{span, bytes};
   iovec there{remote, bytes};
   const ssize_t got = copy_by_kernel(pid, &here, 1, &there, 1, false);
   if (got < 0) return errno;
@@ -161,7 +161,7 @@ int get_stretch(pid_t pid, const Shape& shape, char* remote, char* local, size_t
   Shape rows;
   rows.kind = count > 1 ? MOB_STRIDED : MOB_CONTIGUOUS;
   rows.total_bytes = count * shape.run_bytes;
-  rows.remote = stretch;
+  rows.remote = span;
   rows.local = local;
   rows.run_bytes = shape.run_bytes;
   rows.dimensions = count > 1 ? 1 : 0;
@@ -172,16 +172,16 @@ int get_stretch(pid_t pid, const Shape& shape, char* remote, char* local, size_t
   return 0;
 }
 
-int get_stretches(pid_t pid, const Shape& shape, char* stretch) {
+int get_spans(pid_t pid, const Shape& shape, char* span) {
   const auto stride = static_cast<size_t>(shape.remote_strides[0]);
-  const size_t most = std::max<size_t>(1, (kStretchBytes - shape.run_bytes) / stride);
+  const size_t most = std::max<size_t>(1, (kSpanBytes - shape.run_bytes) / stride);
   int error = 0;
   for_each_row(shape, [&](char* remote, char* local) {
     for (size_t done = 0; done < shape.counts[0]; done += most) {
       const auto step = static_cast<ptrdiff_t>(done);
       error = get_stretch(pid, shape, remote + step * shape.remote_strides[0],
                           local + step * shape.local_strides[0],
-                          std::min(most, shape.counts[0] - done), stretch);
+                          std::min(most, shape.counts[0] - done), span);
       if (error != 0) return MOB_ERR_SYSTEM;
     }
     return MOB_OK;
@@ -250,9 +250,9 @@ int cma_put(pid_t pid, const Shape& shape) { return move_pieces(pid, shape, true
 int cma_get(pid_t pid, const Shape& shape, bool may_read_gaps) {
   if (may_read_gaps && reads_stretches(shape)) {
     // Kept for the thread's next get: allocating it costs as much as reading it.
-    thread_local std::unique_ptr<char[]> stretch;
-    if (stretch == nullptr) stretch.reset(new (std::nothrow) char[kStretchBytes]);
-    if (stretch != nullptr) return get_stretches(pid, shape, stretch.get());
+    thread_local std::unique_ptr<char[]> span;
+    if (span == nullptr) span.reset(new (std::nothrow) char[kSpanBytes]);
+    if (span != nullptr) return get_spans(pid, shape, span.get());
   }
   return move_pieces(pid, shape, false);
 }
@@ -276,7 +276,7 @@ size_t cma_put_pieces(const Shape& shape) {
 
 size_t cma_get_pieces(const Shape& shape, bool may_read_gaps) {
   if (!may_read_gaps || !reads_stretches(shape)) return cma_put_pieces(shape);
-  size_t pieces = 1 + (shape.highest - shape.lowest) / kStretchBytes;
+  size_t pieces = 1 + (shape.highest - shape.lowest) / kSpanBytes;
   for (int i = 1; i < shape.dimensions; ++i) pieces *= shape.counts[i];
   return pieces;
 }

@@ -29,12 +29,12 @@ int cma_put(pid_t pid, const Shape& shape);
 // Reading a byte of a gap costs a twentieth of a nanosecond; a piece costs about 150 ns besides its
 // bytes.
 inline constexpr size_t kWorthwhileGapBytes = 2048;
-// Where runs lie close together, it reads whole stretches, gaps included, and copies the runs out.
+// Where runs lie close together, it reads whole spans, gaps included, and copies the runs out.
 // `may_read_gaps` permits that: then everything between the first and the last byte belongs to the
 // target.
 int cma_get(pid_t pid, const Shape& shape, bool may_read_gaps);
 
-// Number of pieces that a put, or a get without stretches, hands to the kernel.
+// Number of pieces that a put, or a get without spans, hands to the kernel.
 size_t cma_put_pieces(const Shape& shape);
 size_t cma_get_pieces(const Shape& shape, bool may_read_gaps);
 
