@@ -181,7 +181,7 @@ TEST(Schedule, AnswersLeaveTheShortWayOpen) {
     }
   };
   const auto is_open = [] {
-    return __atomic_load_n(&mob_stretch_->bias.thread, __ATOMIC_RELAXED) == mob_thread_();
+    return __atomic_load_n(&mob_append_run_->bias.thread, __ATOMIC_RELAXED) == mob_thread_();
   };
   bool was_open = false;
   // The kernel takes some time to grant this to a process.

@@ -12,4 +12,4 @@ void leave_append_run() { set_last_append_run(no_append_run); }
 
 }  // namespace mobius::engine
 
-constinit mob_stretch_t_* mob_stretch_ = &mobius::engine::no_append_run;
+constinit mob_append_run_t_* mob_append_run_ = &mobius::engine::no_append_run;
