@@ -14,7 +14,7 @@ enum {
   kSamplesFactor = 4,           /* limit of samples, as a multiple of the minimum */
   kWarmupNs = 1000000,          /* warm up for at least this time … */
   kWarmupRepetitions = 8,       /* … and so many repetitions */
-  kLeadInNs = 20000,            /* untimed start of each stretch, which synchronises the ranks */
+  kLeadInNs = 20000,            /* untimed start of each interval, which synchronises the ranks */
   kDirectionTimed = PROBE_RANKS /* the pattern's direction for data that goes back and forth */
 };
 
@@ -29,12 +29,12 @@ typedef struct measurement {
   uint64_t legs; /* of a repetition */
 } measurement_t;
 
-/* A stretch of timed batches in a row. */
-typedef struct stretch {
+/* An interval of timed batches in a row. */
+typedef struct interval {
   uint64_t lead_in;
   uint64_t batch;
   uint64_t count;
-} stretch_t;
+} interval_t;
 
 static __attribute__((noreturn)) void give_up(measurement_t* m, const char* reason) {
   probe_write_refused(m->session->file, m->cell, reason);
@@ -111,33 +111,33 @@ static int verify(measurement_t* m, uint64_t repetition, const char* when) {
 
 /* ---- timing ---- */
 
-/* Runs a stretch; both ranks call it with the same numbers. Writes the mean time of a repetition in
- * each batch to `samples_ns` unless null. */
-static void run_stretch(measurement_t* m, const stretch_t* stretch, double* samples_ns) {
-  uint64_t batch_legs = stretch->batch * m->legs;
-  run_legs(m, 0, stretch->lead_in * m->legs);
+/* Runs an interval; both ranks call it with the same numbers. Writes the mean time of a repetition
+ * in each batch to `samples_ns` unless null. */
+static void run_interval(measurement_t* m, const interval_t* interval, double* samples_ns) {
+  uint64_t batch_legs = interval->batch * m->legs;
+  run_legs(m, 0, interval->lead_in * m->legs);
   int64_t before = probe_now_ns();
-  for (uint64_t i = 0; i < stretch->count; i++) {
+  for (uint64_t i = 0; i < interval->count; i++) {
     run_legs(m, 0, batch_legs);
     int64_t now = probe_now_ns();
-    if (samples_ns != NULL) samples_ns[i] = (double)(now - before) / (double)stretch->batch;
+    if (samples_ns != NULL) samples_ns[i] = (double)(now - before) / (double)interval->batch;
     before = now;
   }
   settle(m);
 }
 
-/* Rank 0: makes both ranks run a stretch. */
+/* Rank 0: makes both ranks run an interval. */
 static void lead(measurement_t* m, uint64_t lead_in, uint64_t batch, uint64_t count,
                  double* samples_ns) {
   probe_note_t mine, theirs;
-  stretch_t stretch = {lead_in, batch, count};
+  interval_t interval = {lead_in, batch, count};
   memset(&mine, 0, sizeof mine);
   mine.words[0] = kRun;
   mine.words[1] = lead_in;
   mine.words[2] = batch;
   mine.words[3] = count;
   exchange(m, &mine, &theirs);
-  run_stretch(m, &stretch, samples_ns);
+  run_interval(m, &interval, samples_ns);
 }
 
 /* Rank 1: carries out rank 0's commands until stop. */
@@ -147,8 +147,8 @@ static void follow(measurement_t* m) {
     memset(&mine, 0, sizeof mine);
     exchange(m, &mine, &theirs);
     if (theirs.words[0] == kStop) return;
-    stretch_t stretch = {theirs.words[1], theirs.words[2], theirs.words[3]};
-    run_stretch(m, &stretch, NULL);
+    interval_t interval = {theirs.words[1], theirs.words[2], theirs.words[3]};
+    run_interval(m, &interval, NULL);
   }
 }
 

@@ -5,7 +5,7 @@
 /**
  * @file
  * Verifies and times one cell at all sizes. Both ranks call it; rank 0 decides batches and numbers
- * of samples, tells rank 1 between timed stretches, and writes the records.
+ * of samples, tells rank 1 between timed intervals, and writes the records.
  */
 
 #include <stdio.h>

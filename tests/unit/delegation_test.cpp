@@ -100,7 +100,7 @@ void until_done(Ask ask) {
   }
 }
 
-TEST(Delegation, StretchesWhileTheOwnerWaits) {
+TEST(Delegation, CopiesWhileTheOwnerWaits) {
   run_pair([](Pair& pair) {
     Delegation& delegation = engine().delegation();
     for (const size_t bytes : {size_t{1}, size_t{8}, size_t{32}, size_t{33}, size_t{56}, size_t{57},

@@ -153,23 +153,23 @@ std::vector<Fact> exposed() {
   using engine::Delegation;
   using engine::ExposedBatch;
   return {
-      bytes("desk_stretch_bytes", "a waiting target", "up to {}", Delegation::kMostBytes,
+      bytes("delegation_bytes", "a waiting target", "up to {}", Delegation::kMostBytes,
             "a target that waits in the library copies one range of its exposed memory itself, "
             "for a few cache misses instead of a system call; for larger ranges the kernel, which "
             "copies once, is as fast"),
-      bytes("desk_try_bytes", "", "from {} on", engine::ExposedTuning::kLeastBytes,
+      bytes("delegation_try_bytes", "", "from {} on", engine::ExposedTuning::kLeastBytes,
             "by the target or by the kernel, whichever was faster in the last timed transfers of "
             "about this size"),
-      bytes("desk_list_bytes", "", "lists and accumulates up to {}", Delegation::kMostAtOnce,
+      bytes("delegation_list_bytes", "", "lists and accumulates up to {}", Delegation::kMostAtOnce,
             "its slots have room for so much"),
-      bytes("desk_fetch_bytes", "", "accumulates that fetch up to {}", engine::kFetchedAt,
+      bytes("delegation_fetch_bytes", "", "accumulates that fetch up to {}", engine::kFetchedAt,
             "the fetched values need the same room again"),
-      count("desk_spans", "", "lists up to {} pieces", engine::kMostSpans,
+      count("delegation_spans", "", "lists up to {} pieces", engine::kMostSpans,
             "a slot has room for so many beside the bytes"),
-      time("desk_patience_ns", "", "for {}", Delegation::kPatienceNs,
+      time("delegation_patience_ns", "", "for {}", Delegation::kPatienceNs,
            "if the target has not begun by then, the kernel is as fast"),
-      time("desk_call_patience_ns", "", "for {} if it must be woken", Delegation::kCallPatienceNs,
-           "a thread takes so long to wake up"),
+      time("delegation_call_patience_ns", "", "for {} if it must be woken",
+           Delegation::kCallPatienceNs, "a thread takes so long to wake up"),
       count("call_pieces", "a woken target", "from {} pieces on",
             engine::kCallNs / engine::kPieceNs + 1,
             "a sleeping target is woken for a list, because the kernel takes longer"),
@@ -265,7 +265,7 @@ std::vector<Fact> network(const Settings& settings) {
             "copied into the recorded data: the call returns at once"),
       bytes("copied_put_bytes", "", "nonblocking puts up to {}", engine::Scheduler::kMostCopied,
             "copied, which costs less than keeping track of the source"),
-      bytes("stretch_bytes", "", "nonblocking ones up to {}", engine::AppendRun::kMostBytes,
+      bytes("append_run_bytes", "", "nonblocking ones up to {}", engine::AppendRun::kMostBytes,
             "appended inline if they begin where the one before ended"),
       bytes("rma_bytes", "remote access", "from {} on", automatic ? NetworkRma::kLeastBytes : rma,
             "remote memory access, from memory to memory: request and answer cost less than two "

@@ -253,13 +253,13 @@ void announce_move(uintptr_t start, size_t bytes) {
 
 mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place,
                          void* copy) {
-  const auto copy_stretch = [&](uintptr_t first, size_t count) {
+  const auto copy_range = [&](uintptr_t first, size_t count) {
     copy_pages(static_cast<unsigned char*>(copy) + (first - start), pointer(first), count);
   };
   if (anonymous) {
-    for_used_pages(start, bytes, copy_stretch);
+    for_used_pages(start, bytes, copy_range);
   } else {
-    copy_stretch(start, bytes);
+    copy_range(start, bytes);
   }
   const void* got =
       raw::map(pointer(start), bytes, MAP_SHARED | MAP_FIXED, place.descriptor, place.offset);

@@ -140,7 +140,7 @@ class Batch {
 };
 
 // Whether it is faster to read the runs of a strided shape in spans, gaps included.
-bool reads_stretches(const Shape& shape) {
+bool reads_spans(const Shape& shape) {
   if (shape.kind != MOB_STRIDED) return false;
   const ptrdiff_t stride = shape.remote_strides[0];
   return stride > 0 && static_cast<size_t>(stride) <= kSpanBytes / 4 &&
@@ -149,8 +149,7 @@ bool reads_stretches(const Shape& shape) {
 }
 
 // Reads `count` runs from `remote` on, gaps included, and copies the runs out.
-int get_stretch(pid_t pid, const Shape& shape, char* remote, char* local, size_t count,
-                char* span) {
+int get_span(pid_t pid, const Shape& shape, char* remote, char* local, size_t count, char* span) {
   const auto stride = static_cast<size_t>(shape.remote_strides[0]);
   const size_t bytes = (count - 1) * stride + shape.run_bytes;
   iovec here{span, bytes};
@@ -179,9 +178,9 @@ int get_spans(pid_t pid, const Shape& shape, char* span) {
   for_each_row(shape, [&](char* remote, char* local) {
     for (size_t done = 0; done < shape.counts[0]; done += most) {
       const auto step = static_cast<ptrdiff_t>(done);
-      error = get_stretch(pid, shape, remote + step * shape.remote_strides[0],
-                          local + step * shape.local_strides[0],
-                          std::min(most, shape.counts[0] - done), span);
+      error = get_span(pid, shape, remote + step * shape.remote_strides[0],
+                       local + step * shape.local_strides[0],
+                       std::min(most, shape.counts[0] - done), span);
       if (error != 0) return MOB_ERR_SYSTEM;
     }
     return MOB_OK;
@@ -248,7 +247,7 @@ int cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool 
 int cma_put(pid_t pid, const Shape& shape) { return move_pieces(pid, shape, true); }
 
 int cma_get(pid_t pid, const Shape& shape, bool may_read_gaps) {
-  if (may_read_gaps && reads_stretches(shape)) {
+  if (may_read_gaps && reads_spans(shape)) {
     // Kept for the thread's next get: allocating it costs as much as reading it.
     thread_local std::unique_ptr<char[]> span;
     if (span == nullptr) span.reset(new (std::nothrow) char[kSpanBytes]);
@@ -275,7 +274,7 @@ size_t cma_put_pieces(const Shape& shape) {
 }
 
 size_t cma_get_pieces(const Shape& shape, bool may_read_gaps) {
-  if (!may_read_gaps || !reads_stretches(shape)) return cma_put_pieces(shape);
+  if (!may_read_gaps || !reads_spans(shape)) return cma_put_pieces(shape);
   size_t pieces = 1 + (shape.highest - shape.lowest) / kSpanBytes;
   for (int i = 1; i < shape.dimensions; ++i) pieces *= shape.counts[i];
   return pieces;
