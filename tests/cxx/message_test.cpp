@@ -97,7 +97,7 @@ TEST(Messages, AreAnswered) {
   mob::check(mob_barrier());
 }
 
-TEST(Messages, FunctionsAreReplacedAndOwnWhatTheyHold) {
+TEST(Messages, FunctionsAreReplacedAndOwnTheirData) {
   const auto first = std::make_shared<std::atomic<int>>(0);
   const auto second = std::make_shared<std::atomic<int>>(0);
   kReplaced.set([first](const mob::Message<int>& message) { *first += message.header; });

@@ -173,7 +173,7 @@ def test_four_hosts(name: str) -> None:
     assert [on(bed, host.name, "uname", "-n") for host in bed.hosts] == list(beds.NAMES)
 
 
-def test_up_again_finds_what_is_there(name: str) -> None:
+def test_up_again_finds_the_hosts(name: str) -> None:
     first = beds.up(name, 2)
     assert beds.up(name, 2) == first
     with pytest.raises(beds.BedError, match="is up with 2 hosts"):
@@ -184,7 +184,7 @@ def test_up_again_finds_what_is_there(name: str) -> None:
     assert second.hosts[0].pid != first.hosts[0].pid
 
 
-def test_down_ends_what_runs_there(name: str) -> None:
+def test_down_ends_processes_on_the_hosts(name: str) -> None:
     bed = beds.up(name, 2)
     words = bed.words(["sh", "-c", "trap '' TERM HUP INT; echo up; sleep 1000 & wait"], "hostb")
     with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as process:
@@ -206,7 +206,7 @@ def test_a_broken_bed_is_made_anew(name: str) -> None:
     assert not bed.hosts[0].lives()
 
 
-def test_what_fails_half_way_is_removed(name: str) -> None:
+def test_a_failed_start_is_removed(name: str) -> None:
     with pytest.raises(beds.BedError, match="rate"):
         beds.up(name, 2, "fast")
     assert name not in beds.all_names()
@@ -257,7 +257,7 @@ def test_rates_are_those_of_tc(rate: str, bits: float) -> None:
 
 
 @pytest.mark.parametrize("rate", ["fast", "1", "0gbit", "gbit", "-1gbit", "1xbit"])
-def test_what_is_no_rate(rate: str) -> None:
+def test_malformed_rates(rate: str) -> None:
     with pytest.raises(beds.BedError, match="is not a rate"):
         beds.bits_per_second(rate)
 
@@ -278,7 +278,7 @@ def test_the_command_line(name: str) -> None:
     assert f"no bed '{name}' is up" in gone.err
 
 
-def test_who_may_not_is_told_why() -> None:
+def test_a_user_without_the_right_is_told_why() -> None:
     launcher("setpriv")
     words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", str(BED), "up", "--name", "x"]
     done = run(words)

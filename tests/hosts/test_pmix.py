@@ -76,13 +76,13 @@ def test_abort_ends_the_job() -> None:
     assert "mob_abort(7): because the test wants it" in done.err
 
 
-def test_who_stays_away_is_waited_for_within_limits() -> None:
+def test_an_absent_process_is_waited_for_within_limits() -> None:
     done = job(2, "stay_away", MOBIUS_JOIN_SECONDS="1")
     assert done.code != 0
     assert "not all processes of the job have called it within 1 seconds" in done.err
 
 
-def test_who_dies_before_it_joins_ends_the_job() -> None:
+def test_a_death_before_joining_ends_the_job() -> None:
     done = job(3, "die")
     assert done.code == 128 + signal.SIGKILL
     assert "here" not in done.out
@@ -95,7 +95,7 @@ def test_death_is_noticed_where_the_launcher_goes_on() -> None:
     assert "here" not in done.out
 
 
-def test_who_is_left_alone_by_its_launcher_ends() -> None:
+def test_a_process_without_its_launcher_ends() -> None:
     words = mpirun(None, "-n 2", DRIVER, "wait")
     # Its ranks keep the pipe open, so it ends when they do.
     with subprocess.Popen(

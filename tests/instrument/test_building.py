@@ -62,7 +62,7 @@ def test_a_path_is_a_path_and_a_name_is_looked_for(
         ("./empty", "'./empty' is a folder; name the compiler itself, as empty/mpicc"),
     ],
 )
-def test_what_is_no_compiler_is_named_with_the_way_on(
+def test_a_file_that_is_no_compiler_is_named_with_the_way_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, said: str
 ) -> None:
     program(tmp_path / "cc")

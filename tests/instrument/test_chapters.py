@@ -379,7 +379,7 @@ def test_noise_in_which_nothing_could_be_seen_is_said(synthetic: Make, tmp_path:
     assert re.search(r"20\.\d ns 9\.\d+ ns 1\.4\d", text)
 
 
-def test_what_changed_since_an_earlier_run(synthetic: Make, tmp_path: Path) -> None:
+def test_changes_since_an_earlier_run(synthetic: Make, tmp_path: Path) -> None:
     runs = []
     for name, factor in (("old", 1.0), ("new", 1.5)):
         run = synthetic(name)
@@ -400,7 +400,7 @@ def test_what_changed_since_an_earlier_run(synthetic: Make, tmp_path: Path) -> N
     assert structure(tmp_path).ids.count("changes") == 1
 
 
-def test_comparing_with_what_is_not_there(instrument: FakeInstrument) -> None:
+def test_comparing_with_a_missing_file(instrument: FakeInstrument) -> None:
     done = instrument.run("report", "--compare", "nowhere", "--out", str(instrument.out))
     assert done.returncode == 2
     assert "no results at nowhere" in done.stderr

@@ -20,7 +20,7 @@ sys.stdin.read()
 """
 
 
-def test_what_another_program_had_is_seen() -> None:
+def test_time_of_another_program_is_seen() -> None:
     meter = Meter()
     with subprocess.Popen(
         [sys.executable, "-c", _BURNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -41,10 +41,12 @@ def test_what_another_program_had_is_seen() -> None:
     ("others_s", "stolen_s", "expected"),
     [(0.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (5.0, 5.0, 2.0), (15.0, 0.0, 4.0), (20.0, 0.0, 6.0)],
 )
-def test_patience_is_what_others_leave(others_s: float, stolen_s: float, expected: float) -> None:
+def test_patience_is_the_time_that_others_leave(
+    others_s: float, stolen_s: float, expected: float
+) -> None:
     taken = Taken(10.0, others_s, stolen_s, own_s=2.0)
     assert taken.patience(2, 6.0) == pytest.approx(expected)
 
 
-def test_no_patience_with_what_sleeps() -> None:
+def test_no_patience_with_sleeping_programs() -> None:
     assert Taken(10.0, 19.0, 0.0, own_s=0.2).patience(2, 6.0) == 1.0

@@ -52,7 +52,7 @@ def test_only_launches_at_the_usual_distance_count(synthetic: Make) -> None:
     assert not any("from one CPU to the other" in doubt for doubt in _doubts(analysis))
 
 
-def test_what_was_only_unusual_is_not_compared_and_named(synthetic: Make) -> None:
+def test_series_at_unusual_distances_are_named_and_not_compared(synthetic: Make) -> None:
     analysis = _two_libraries(synthetic("all"), (0, 1, 2))
     (mobius,) = analysis.of("pingpong", library="mobius")
     assert mobius.summaries[8].launches == 3

@@ -57,7 +57,7 @@ def test_a_reader_who_has_gone_is_no_error(
     assert "Exception ignored" not in done.stderr
 
 
-def test_what_was_measured_is_kept(instrument: FakeInstrument) -> None:
+def test_measured_cells_are_kept(instrument: FakeInstrument) -> None:
     with Path("/dev/full").open("wb") as full:
         done = run_to(full, instrument, instrument.bench_arguments(), Path())
     assert done.returncode == 2

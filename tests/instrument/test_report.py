@@ -222,7 +222,7 @@ def run_with_trouble(synthetic: Make) -> Results:
     return read_results(run.write())
 
 
-def test_what_went_wrong_is_shown_as_exactly_that(synthetic: Make, tmp_path: Path) -> None:
+def test_each_failure_is_shown_by_its_name(synthetic: Make, tmp_path: Path) -> None:
     results = run_with_trouble(synthetic)
     write_report(results, tmp_path)
     text = check_page(tmp_path)

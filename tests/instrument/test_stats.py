@@ -92,7 +92,7 @@ def test_ratio() -> None:
     assert not ratio_of_medians(almost, fast, 1).is_real(0.03)
 
 
-def test_ratio_of_what_was_measured_in_the_same_launches() -> None:
+def test_ratio_of_series_of_the_same_launches() -> None:
     rng = np.random.default_rng(11)
     fast = [rng.normal(100 * launch, 1, 200) for launch in (1, 2)]
     slow = [launch * 1.5 for launch in fast]

@@ -269,7 +269,7 @@ def test_policies_and_pieces_are_what_they_say(tmp_path: Path) -> None:
     assert "no such policy" in of(records, "refused")[0]["reason"]
 
 
-def test_what_a_library_lacks_is_refused_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_missing_feature_is_refused_and_the_rest_goes_on(tmp_path: Path) -> None:
     cells = [
         "nothing:put:flush:allocate", "matrix:put:flush:dynamic", "matrix:put:none:allocate",
         "matrix:sendrecv:none:local", "matrix:put:flush:allocate:comm=spawn",

@@ -103,7 +103,7 @@ def test_a_program_is_explained(tmp_path: Path) -> None:
     assert "operations, policy adaptive: " in done.stdout
 
 
-def test_what_goes_alone_says_how() -> None:
+def test_operations_issued_alone_say_how() -> None:
     done = explain("put 0 64K\nget 1M 64K\n")
     assert "alone   put at 0, 65536 bytes  (operation 1), from where it lies\n" in done.stdout
     assert "alone   get at 1048576, 65536 bytes  (operation 2), to where it" in done.stdout
@@ -116,7 +116,7 @@ def test_what_goes_alone_says_how() -> None:
     assert "(operations 1 … 4 merged), from where it lies\n" in done.stdout
 
 
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_lines_are_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         done = explain("", str(path))
         assert (done.returncode, done.stdout) == (1, "")
@@ -128,7 +128,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert done.stdout.startswith("0 operations")
 
 
-def test_what_makes_no_sense_is_named() -> None:
+def test_senseless_operations_are_named() -> None:
     for line in ("put 0 18446744073709551615K", "put +5 8"):
         done = explain(f"{line}\n")
         assert (done.returncode, done.stdout) == (2, "")

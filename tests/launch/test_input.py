@@ -18,7 +18,7 @@ def test_large_input_arrives_whole(launcher: Launcher) -> None:
     assert launcher.run("-n", "2", "cat", data=data).stdout == data
 
 
-def test_what_rank_0_does_not_read_stays(launcher: Launcher) -> None:
+def test_input_that_rank_0_does_not_read_stays(launcher: Launcher) -> None:
     # `read` takes one line byte by byte; the shell around the launcher must find the second.
     path = launcher.folder / "lines"
     path.write_text("first\nsecond\n")

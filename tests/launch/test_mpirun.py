@@ -165,7 +165,7 @@ def test_a_program_alone_is_preloaded(tree: Tree) -> None:
     tree.program("of_open_mpi", "libmpi.so.40", OPEN_MPI)
 
 
-def test_what_is_preloaded_already_stays(tree: Tree) -> None:
+def test_preloaded_libraries_stay(tree: Tree) -> None:
     other = str(tree.library("libtool.so", "int tool;\n"))
     done = tree.run("./mpiexec.hydra", "./of_mpich", env={"LD_PRELOAD": other.replace(" ", "")})
     assert f"word: {tree.front('mpich')}:{other.replace(' ', '')}" in done.stdout.splitlines()
@@ -272,7 +272,7 @@ def test_a_front_that_was_not_made(tree: Tree) -> None:
         (["sh", "-c", ":"], "name its front: --front"),
     ],
 )
-def test_what_cannot_be_meant(tree: Tree, words: list[str], said: str) -> None:
+def test_contradictory_words(tree: Tree, words: list[str], said: str) -> None:
     assert said in tree.refused(*words)
 
 

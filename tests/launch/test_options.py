@@ -75,7 +75,7 @@ def test_ways_to_say_how_many(launcher: Launcher, words: list[str]) -> None:
     assert launcher.run(*words, "echo", "-np", "5").stdout == b"-np 5\n" * 3
 
 
-def test_what_follows_the_program_is_its_own(launcher: Launcher) -> None:
+def test_words_after_the_program_are_its_own(launcher: Launcher) -> None:
     assert launcher.run("--", "echo", "a", ":", "-n", "1").stdout == b"a : -n 1\n"
     assert launcher.run("--env", "-np=1", "echo", "-host").stdout == b"-host\n"
 

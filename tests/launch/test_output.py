@@ -112,7 +112,7 @@ def test_prompt_of_a_single_rank_is_seen_at_once(launcher: Launcher) -> None:
     assert launcher.finish(process)[:2] == (0, b"hello you\n")
 
 
-def test_what_a_rank_said_comes_before_its_failure(launcher: Launcher) -> None:
+def test_output_of_a_rank_comes_before_its_failure(launcher: Launcher) -> None:
     script = 'if [ $MOBIUS_RANK = 1 ]; then echo "my own words" >&2; exit 5; fi; sleep 1000'
     done = launcher.run("-n", "2", "sh", "-c", script)
     assert done.returncode == 5

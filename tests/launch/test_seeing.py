@@ -78,7 +78,7 @@ def test_stats_count_operations_bytes_and_paths(launcher: Launcher) -> None:
         assert f"rank {rank}: collective calls: mob_barrier 1\n" in text
 
 
-def test_stats_say_what_was_recorded_and_what_the_link_costs(launcher: Launcher) -> None:
+def test_stats_count_recorded_operations_and_the_cost_of_the_link(launcher: Launcher) -> None:
     _needs_network()
     done = launcher.run(
         "-n", "2", "--virtual-hosts", "2", *python(*PROGRAM),
@@ -112,7 +112,7 @@ LONG = [
 ]
 
 
-def test_what_goes_alone_tells_of_the_link(launcher: Launcher) -> None:
+def test_operations_issued_alone_measure_the_link(launcher: Launcher) -> None:
     found = re.search(
         r"rank 1: link to 0: latency [\d.]+ us, out (\d+) MB/s, in (\d+) MB/s",
         _statistics(launcher, LONG),
@@ -150,7 +150,9 @@ def _statistics(launcher: Launcher, program: list[str]) -> str:
     return text
 
 
-def test_the_end_of_access_behind_what_goes_alone_is_no_packed_message(launcher: Launcher) -> None:
+def test_the_end_of_access_behind_an_operation_issued_alone_is_no_packed_message(
+    launcher: Launcher,
+) -> None:
     counts = "1 recorded, 0 merged, 0 packed, 0 re-ordered, 1 messages, 0 saved"
     assert f"rank 1: schedule to 0: {counts}\n" in _statistics(launcher, ENDED)
 
@@ -166,7 +168,7 @@ STARTED = [
 ]
 
 
-def test_the_lock_travels_with_what_is_done_under_it(launcher: Launcher) -> None:
+def test_the_lock_travels_with_the_operations_under_it(launcher: Launcher) -> None:
     counts = "3 recorded, 0 merged, 0 packed, 0 re-ordered, 3 messages, 0 saved"
     assert f"rank 1: schedule to 0: {counts}\n" in _statistics(launcher, STARTED)
 
@@ -228,19 +230,19 @@ def _plan_of(launcher: Launcher) -> str:
     return done.stdout
 
 
-def test_what_goes_alone_is_in_the_timeline(launcher: Launcher) -> None:
+def test_operations_issued_alone_are_in_the_timeline(launcher: Launcher) -> None:
     issued = _schedule_of(launcher, LONG, "issued")
     assert issued == [{"target": 0, "bytes": 40000, "path": "alone", "status": 0}] * 6
     assert "alone   put at " in _plan_of(launcher)
 
 
-def test_what_is_moved_is_in_the_timeline(launcher: Launcher) -> None:
+def test_moved_operations_are_in_the_timeline(launcher: Launcher) -> None:
     issued = _schedule_of(launcher, MOVED, "issued")
     assert issued == [{"target": 0, "bytes": 262144, "path": "remote memory", "status": 0}]
     assert "262144 bytes  (operations 1 … 4 merged), by remote memory" in _plan_of(launcher)
 
 
-def test_what_has_a_key_of_its_target_goes_by_it(launcher: Launcher) -> None:
+def test_operations_with_a_key_of_their_target_use_it(launcher: Launcher) -> None:
     issued = _schedule_of(launcher, KEYED, "issued", "auto")
     alone, got, unasked = "alone", "remote memory", "remote memory, unasked"
     paths = [alone, unasked, got, alone, got, unasked]  # in the second memory a get comes first
@@ -249,7 +251,7 @@ def test_what_has_a_key_of_its_target_goes_by_it(launcher: Launcher) -> None:
     ]  # fmt: skip
 
 
-def test_what_is_done_under_a_lock_that_travels_with_it_is_in_the_timeline(
+def test_operations_with_their_lock_are_in_the_timeline(
     launcher: Launcher,
 ) -> None:
     issued = _schedule_of(launcher, STARTED, "issued")

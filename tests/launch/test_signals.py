@@ -279,7 +279,7 @@ def test_control_c_ends_a_job_quietly(launcher: Launcher) -> None:
         assert b"mobius run" not in terminal.seen
 
 
-def test_what_is_typed_goes_to_rank_0(launcher: Launcher) -> None:
+def test_typed_input_goes_to_rank_0(launcher: Launcher) -> None:
     script = 'read word; echo "<$MOBIUS_RANK got $word>"'
     with at_terminal(launcher, "-n", "2", "sh", "-c", script) as terminal:
         terminal.type(b"hello\n")
@@ -309,7 +309,7 @@ def at_shell(launcher: Launcher, script: str) -> Iterator[Terminal]:
         os.close(master)
 
 
-def test_what_no_rank_reads_is_left_for_the_shell(launcher: Launcher) -> None:
+def test_input_that_no_rank_reads_is_left_for_the_shell(launcher: Launcher) -> None:
     rank = "echo > $D/runs.$MOBIUS_RANK; until [ -e $D/go ]; do sleep 0.01; done"
     script = f'"$0" run -n 2 sh -c \'{rank}\'; read line; echo "shell got <$line>"'
     with at_shell(launcher, script) as terminal:

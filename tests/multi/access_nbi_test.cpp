@@ -30,7 +30,7 @@ uint64_t word_of(const unsigned char* at) {
 
 // Threads of all ranks keep two words of rank 0 equal, by both kinds of locking, and add to a
 // third.
-TEST(AccessNbi, ExcludesWhatItsModeExcludes) {
+TEST(AccessNbi, ExcludesByItsMode) {
   constexpr int kThreads = 2;
   constexpr uint64_t kTimes = 120;
   const Shared memory(192);
@@ -77,7 +77,7 @@ TEST(AccessNbi, ExcludesWhatItsModeExcludes) {
 }
 
 // Only operations that fit in one message: every rank adds, by accumulates and by puts.
-TEST(AccessNbi, WhatIsUnlockedIsThere) {
+TEST(AccessNbi, UnlockedDataIsAtItsTarget) {
   constexpr uint64_t kTimes = 100;
   const Shared memory(64 * static_cast<size_t>(mob_size() + 1));
   const Access access;
@@ -139,7 +139,7 @@ TEST(AccessNbi, ANeighbourOfWhatWasPutBeforeWaitsForTheLock) {
   }
 }
 
-TEST(AccessNbi, AFlushHasWhatWasGotAndKeepsTheAccess) {
+TEST(AccessNbi, AFlushCompletesGetsAndKeepsTheAccess) {
   const Shared memory(256);
   const Access access;
   const mob_rank_t target = far_rank();

@@ -90,7 +90,7 @@ const Call kCalls[] = {
 
 }  // namespace
 
-TEST(CollectiveMemory, WhoHasNoneLeftKeepsNobodyWaiting) {
+TEST(CollectiveMemory, AMemberWithoutMemoryKeepsNobodyWaiting) {
   if (!ShortMemory::is_possible()) GTEST_SKIP() << "a sanitizer has the memory";
   MemberBuffers buffers;
   for (size_t i = 0; i < buffers.members; ++i) buffers.places[i] = 100 * i;

@@ -278,7 +278,7 @@ TEST(Flush, OfOneTargetDoesNotWaitForOthers) {
 }
 
 // An operation that waits for earlier ones leaves their error to the flush.
-TEST(Flush, TellsOfWhatFailedBeforeAFetchOp) {
+TEST(Flush, ReportsFailuresBeforeAFetchOp) {
   if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
   const Shared memory(sizeof(uint64_t));
   const mob_rank_t target = mobius_test::right_of(mob_rank());
@@ -301,7 +301,7 @@ TEST(Flush, TellsOfWhatFailedBeforeAFetchOp) {
 }
 
 // The error text names the flush, or the call that failed, and the rank once.
-TEST(Flush, NamesWhatFailed) {
+TEST(Flush, NamesFailedOperations) {
   if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
   const mobius_test::Closed closed;
   const std::string rank = "rank " + std::to_string(mobius_test::right_of(mob_rank()));

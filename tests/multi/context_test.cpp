@@ -25,7 +25,7 @@ TEST(Contexts, BelongToTheThreadThatUsesThem) {
 }
 
 // Every thread flushes its operations in a context of its own.
-TEST(Contexts, FlushCompletesWhatWasStartedInThem) {
+TEST(Contexts, FlushCompletesTheirOperations) {
   constexpr size_t kThreads = 4;
   constexpr size_t kBytes = 500;
   const Shared memory(kThreads * kBytes);

@@ -151,7 +151,7 @@ TEST(Counters, WaitsOfSeveralThreadsShareACounter) {
   EXPECT_EQ(value_of(counter.own()), 0u);
 }
 
-TEST(Counters, SetWakesWhoWaits) {
+TEST(Counters, SetWakesWaiters) {
   mob_counter_t counter = nullptr;
   EXPECT_EQ(mob_counter_create(&counter), MOB_OK);
   uint64_t left = 0;

@@ -41,7 +41,7 @@ class EpochFence : public testing::Test {
 
 }  // namespace
 
-TEST_F(EpochFence, WhatFollowsFindsWhatWasPut) {
+TEST_F(EpochFence, LaterOperationsFindEarlierPuts) {
   constexpr size_t kLong = 300'000;
   const Shared memory(kLong + 8);
   const mob_rank_t right = right_of(mob_rank());
@@ -81,7 +81,7 @@ TEST_F(EpochFence, WhatFollowsFindsWhatWasPut) {
   EXPECT_TRUE(mobius_test::holds(memory.local() + 8, last, kLong));
 }
 
-TEST_F(EpochFence, TellsOfWhatWasNotPutBeforeIt) {
+TEST_F(EpochFence, ReportsEarlierPutsThatFailed) {
   uint64_t own[2] = {};
   auto* const exposed = static_cast<uint64_t*>(exchange_address(own));
   const Shared memory(64);

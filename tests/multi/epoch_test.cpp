@@ -224,7 +224,7 @@ TEST(Epoch, ThreadsNameTheGroupsOfBothSides) {
 
 // Transfers long enough not to travel as messages between hosts, in another context than the one
 // that ends the epoch.
-TEST(Epoch, EndsCompleteWhatAnyContextPut) {
+TEST(Epoch, EndsCompletePutsOfAllContexts) {
   constexpr size_t kBytes = 16 << 20;
   const Shared memory(kBytes);
   const Epoch epoch;

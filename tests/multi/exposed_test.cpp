@@ -292,7 +292,7 @@ TEST(Exposed, CountersAndSignals) {
   EXPECT_EQ(mob_counter_free(completion), MOB_OK);
 }
 
-TEST(Exposed, WhatIsNotExposedIsRefused) {
+TEST(Exposed, MemoryThatIsNotExposedIsRefused) {
   const mob_rank_t right = right_of(mob_rank());
   const auto mine = zeros(8192);
   uint64_t value = 0;
@@ -334,7 +334,7 @@ TEST(Exposed, WhatIsNotExposedIsRefused) {
 // An access to exposed memory that its owner has unmapped is an error of the caller, whichever path
 // it takes, and must not kill the owner. (The range stays reserved, so that nothing else is mapped
 // there.)
-TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
+TEST(Exposed, UnmappedMemoryIsAnError) {
   constexpr size_t kPages = 64 << 10;
   void* mine = mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mine, MAP_FAILED);

@@ -286,7 +286,7 @@ TEST(Faults, OnExposedMemory) {
 }
 
 // A synchronising call reports a failure once, and has synchronised in spite of it.
-TEST(Faults, WhatSynchronisesReturnsThemAndHasBeen) {
+TEST(Faults, SynchronisingCallsReturnThemAndAreDone) {
   const Shared memory(kFaultBytes);
   const mob_rank_t target = right_of(mob_rank());
   mob_mutexes_t mutexes = nullptr;

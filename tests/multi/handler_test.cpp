@@ -158,7 +158,7 @@ TEST(Message, HandlesOutliveAWaitThatAHandlerIsRefused) {
 
 // A call that would have to wait in a handler starts nothing: its buffers are not written
 // afterwards, and no counter is counted.
-TEST(Message, WhatHandlersAreRefusedIsNotStarted) {
+TEST(Message, CallsRefusedInHandlersAreNotStarted) {
   constexpr size_t kLong = size_t{1} << 20;
   static std::vector<unsigned char> got;
   static std::atomic<bool> refused;

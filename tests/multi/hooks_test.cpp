@@ -34,7 +34,7 @@ TEST(Hooks, StartedTransfersArePendingUntilSomebodyWaits) {
   barrier();
 }
 
-TEST(Hooks, PollingCarriesOutWhatWasStarted) {
+TEST(Hooks, PollingCarriesOutStartedOperations) {
   const Shared memory(kHookedBytes);
   const uint64_t value = 1;
   EXPECT_EQ(mob_put_nbi(mob_rank(), memory.local(), &value, 8), MOB_OK);
@@ -48,7 +48,7 @@ TEST(Hooks, PollingCarriesOutWhatWasStarted) {
   barrier();
 }
 
-TEST(Hooks, FenceComesBetweenWhatWasStartedBeforeAndAfter) {
+TEST(Hooks, FenceComesBetweenOperationsBeforeAndAfter) {
   const Shared memory(kHookedBytes + 8);
   const mob_rank_t target = right_of(mob_rank());
   auto* words = reinterpret_cast<uint64_t*>(memory.local());
@@ -70,7 +70,7 @@ TEST(Hooks, FenceComesBetweenWhatWasStartedBeforeAndAfter) {
   }
 }
 
-TEST(Hooks, UpdatesOfWordsComeAfterWhatWasStarted) {
+TEST(Hooks, UpdatesOfWordsComeAfterStartedOperations) {
   const Shared memory(kHookedBytes);
   const mob_rank_t self = mob_rank();
   uint64_t old = 0;

@@ -59,7 +59,7 @@ class ProgramHeap : public testing::Test {
   mob_exposed_t handle_ = nullptr;
 };
 
-TEST_F(ProgramHeap, WhatMallocGivesIsATarget) {
+TEST_F(ProgramHeap, MemoryOfMallocIsATarget) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
   for (const size_t bytes :
@@ -153,7 +153,7 @@ TEST_F(ProgramHeap, BadInput) {
 }
 
 // A block of the heap that was moved before prevents moving the rest.
-TEST_F(ProgramHeap, NotOverWhatWasMovedBefore) {
+TEST_F(ProgramHeap, NotOverPagesMovedBefore) {
   EXPECT_EQ(mob_withdraw(handle_), MOB_OK) << mob_last_error();
   const Block block = allocate(50'000);
   mob_exposed_t moved = nullptr;

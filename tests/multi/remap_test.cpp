@@ -222,7 +222,7 @@ mob_status_t try_to_move(void* address, size_t bytes) {
   return status;
 }
 
-TEST(Remap, WhatCannotBeMovedIsRefused) {
+TEST(Remap, UnmovablePagesAreRefused) {
   unsigned char stack[100] = {7};
   EXPECT_EQ(try_to_move(stack, sizeof stack), MOB_ERR_ARGUMENT);
   EXPECT_NE(std::string(mob_last_error()).find("stack"), std::string::npos) << mob_last_error();
@@ -277,7 +277,7 @@ TEST(Remap, NextToMemoryThatIsMerelyExposed) {
 
 // A process's cached look-ups are invalid once the owner has withdrawn the memory, and when it is
 // at another place then.
-TEST(Remap, WhatWasFoundBeforeDoesNotCountAfterItIsWithdrawn) {
+TEST(Remap, EarlierHitsDoNotCountAfterWithdrawal) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
   unsigned char* theirs = nullptr;
@@ -362,7 +362,7 @@ TEST(Remap, ManyAtATimeAndInTurns) {
 }
 
 // At another address each time, so that a local peer that accesses it maps it anew.
-TEST(Remap, LocalPeersDoNotKeepWhatIsWithdrawn) {
+TEST(Remap, LocalPeersDoNotKeepWithdrawnMemory) {
   const mob_rank_t right = right_of(mob_rank());
   const int rounds = mobius_test::rounds(200, 40);
   const size_t bytes = 2 * static_cast<size_t>(rounds) * kPage;
@@ -423,7 +423,7 @@ TEST(Remap, NothingIsLeftOver) {
 
 // A wrong program that unmaps moved memory before it withdraws it, and may have mapped something
 // else there: the rest goes back with its contents, and what lies there now stays.
-TEST(Remap, WhatWasUnmappedIsNotMovedBack) {
+TEST(Remap, UnmappedPagesAreNotMovedBack) {
   constexpr size_t kPages = 6;
   const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
   auto* area = static_cast<unsigned char*>(

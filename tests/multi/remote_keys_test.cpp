@@ -189,7 +189,7 @@ TEST_P(Rkeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
 }
 
 // A process outside the team may have a key too, and takes no part when the team frees the memory.
-TEST_P(Rkeys, WhoIsNotOfTheTeamLetsGo) {
+TEST_P(Rkeys, ProcessesOutsideTheTeamLetGo) {
   const mob_rank_t target = right_of(mob_rank());
   mob_team_t alone = nullptr;
   ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();

@@ -451,7 +451,7 @@ TEST_P(UnansweredGets, AreReadBeforeTheirEpochEnds) {
 }
 
 // The target withdraws the memory while none of its threads serves.
-TEST_P(UnansweredGets, DoNotTouchWhatWasWithdrawn) {
+TEST_P(UnansweredGets, DoNotTouchWithdrawnMemory) {
   Shared where(sizeof(uint64_t));
   void* mine = mmap(nullptr, kExtent, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mine, MAP_FAILED);

@@ -118,7 +118,7 @@ TEST(Schedule, AGetThatIsWaitedForOvertakesAndLosesNothing) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-TEST(Schedule, WhatIsPutIsSeenWithoutAFlush) {
+TEST(Schedule, PutsAreSeenWithoutAFlush) {
   Shared shared(64);
   const mob_rank_t target = right_of(mob_rank());
   for (uint64_t i = 1; i <= 300; ++i) {
@@ -381,7 +381,7 @@ TEST(Schedule, NeighboursOfTwoContextsStayApart) {
 
 // The same for a call without "nb", whose bytes the caller may reuse at once, also if the next put
 // continues in the same buffer.
-TEST(Schedule, WhatIsTheCallersAgainIsNotReadLater) {
+TEST(Schedule, BuffersOfTheCallerAreNotReadLater) {
   constexpr size_t kPiece = 40;
   constexpr size_t kPieces = 30;
   Shared shared(kPieces * kPiece);
@@ -701,7 +701,7 @@ TEST(Schedule, EveryHintOfAContextKeepsWhatIsPromised) {
 
 // A barrier, in whatever form, completes all started operations, however long: puts have arrived,
 // gets have arrived, and no operation still reads memory that its owner changes next.
-TEST(Schedule, EveryBarrierEndsWhatWasStarted) {
+TEST(Schedule, EveryBarrierEndsStartedOperations) {
   constexpr size_t kBytes = 300'000;
   constexpr size_t kCounter = 4 * kBytes;
   Shared shared(4 * kBytes + 64);

@@ -66,7 +66,7 @@ def test_times_have_three_digits(ns: float, text: str) -> None:
     assert tables.time_text(ns) == text
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_parts_are_named(tmp_path: Path) -> None:
     with pytest.raises(DocsError, match=r"no table 'nonsense'; there are: .*between-hosts"):
         figures.filled(BLOCK.format("nonsense"), tmp_path)
     with pytest.raises(DocsError, match=r"make it with: \./mobius docs record network"):
@@ -141,7 +141,7 @@ def headers(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_not_described_is_found(headers: Path) -> None:
+def test_missing_descriptions_are_found(headers: Path) -> None:
     found = reference.problems(headers)
     wrong = [line for line in found if "argument 'wrong'" in line]
     assert len(wrong) == 1

@@ -69,7 +69,7 @@ def test_a_job_in_order() -> None:
         (137, OTHERS, KILLED.replace("signal 9", "signal 11"), "rank 1 was killed by signal 11"),
     ],
 )
-def test_what_is_wrong_is_noticed(code: int, out: str, err: str, problem: str) -> None:
+def test_wrong_results_are_noticed(code: int, out: str, err: str, problem: str) -> None:
     assert any(each.startswith(problem) for each in judge(ONE_DIES, code, out, err))
 
 

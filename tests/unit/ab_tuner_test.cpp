@@ -61,7 +61,7 @@ TEST(AbTuner, TheTurnStaysWhereNothingWasAdded) {
   EXPECT_TRUE(tuner.begins());
 }
 
-TEST(AbTuner, WhatEndsLateChangesNothing) {
+TEST(AbTuner, ALateEndChangesNothing) {
   AbTuner tuner;
   run(tuner, 100, 200);
   tuner.add(false, 1);
@@ -83,7 +83,7 @@ TEST(AbTuner, BothAreTriedAgainEverMoreSeldom) {
   }
 }
 
-TEST(AbTuner, WhatCostsMoreIsTriedMoreSeldom) {
+TEST(AbTuner, ACostlierPathIsTriedMoreSeldom) {
   const auto longest_pause = [](int64_t first, int64_t second) {
     AbTuner tuner;
     int longest = 0;
@@ -100,7 +100,7 @@ TEST(AbTuner, WhatCostsMoreIsTriedMoreSeldom) {
 }
 
 // One way takes more than twice as long.
-TEST(AbTuner, WhatIsClearIsNotTriedThreeTimes) {
+TEST(AbTuner, AClearResultIsNotTriedThreeTimes) {
   AbTuner tuner;
   EXPECT_EQ(run(tuner, 100, 201), 4);
   EXPECT_TRUE(tuner.takes_first());
@@ -116,7 +116,7 @@ TEST(AbTuner, WhatIsClearIsNotTriedThreeTimes) {
 }
 
 // The first time differed from the others.
-TEST(AbTuner, WhatIsClearOnceIsTriedOn) {
+TEST(AbTuner, AResultThatIsClearOnceIsTriedAgain) {
   AbTuner tuner;
   tuner.add(true, 1000);
   tuner.add(false, 100);

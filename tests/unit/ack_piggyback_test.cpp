@@ -29,13 +29,13 @@ TEST(AckPiggyback, FirstAnswersGoAtOnce) {
   EXPECT_FALSE(riding.waits());
 }
 
-TEST(AckPiggyback, AnswersOfWhoAlwaysSendsNextWait) {
+TEST(AckPiggyback, AnswersWaitForAProcessThatAlwaysSendsNext) {
   AckPiggyback riding;
   EXPECT_EQ(exchange(riding, 100, 500), 3);
   EXPECT_TRUE(riding.waits());
 }
 
-TEST(AckPiggyback, AnswersOfWhoSendsLateGoAtOnce) {
+TEST(AckPiggyback, AnswersGoAtOnceFromALateSender) {
   AckPiggyback riding;
   EXPECT_EQ(exchange(riding, 100, 50'000), 100);
 }
@@ -50,7 +50,7 @@ TEST(AckPiggyback, AnswersThatThePeerNeedsFirstGoAtOnce) {
   }
 }
 
-TEST(AckPiggyback, WhoWasHeardOfEndsTheWaiting) {
+TEST(AckPiggyback, AMessageEndsTheWaiting) {
   AckPiggyback riding;
   exchange(riding, 2, 500);  // one more would suffice
   riding.note_alone(5'000'000);

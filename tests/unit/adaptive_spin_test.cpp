@@ -32,7 +32,7 @@ uint64_t serve(AdaptiveSpin& eagerness, uint64_t* now, int times, uint64_t every
   return looked;
 }
 
-TEST(AdaptiveSpin, WhatComesSoonIsFoundAwake) {
+TEST(AdaptiveSpin, AnEventThatComesSoonIsFoundAwake) {
   AdaptiveSpin eagerness(kSpinNs);
   uint64_t now = 1;
   EXPECT_EQ(serve(eagerness, &now, 1000, 10 * kLookNs), 1000 * 9 * kLookNs);
@@ -63,7 +63,7 @@ TEST(AdaptiveSpin, SleepsWhereItWasInterrupted) {
   EXPECT_TRUE(eagerness.looks_again(60'000'000));
 }
 
-TEST(AdaptiveSpin, IsNotInterruptedByWhatTheThreadDoesItself) {
+TEST(AdaptiveSpin, IsNotInterruptedByTheThreadItself) {
   AdaptiveSpin eagerness(kSpinNs);
   EXPECT_TRUE(eagerness.looks_again(1'000));
   eagerness.note_left();

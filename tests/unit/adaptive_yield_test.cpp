@@ -11,7 +11,7 @@ TEST(AdaptiveYield, OffersLateAtFirst) {
   EXPECT_EQ(pace.looks(), AdaptiveYield::kLate);
 }
 
-TEST(AdaptiveYield, OffersSoonToWhoIsBriefAndOnlyWhileItIs) {
+TEST(AdaptiveYield, OffersSoonToABriefProcessAndOnlyWhileItIsBrief) {
   AdaptiveYield pace;
   pace.note(15'000);
   EXPECT_EQ(pace.looks(), AdaptiveYield::kSoon);
@@ -19,7 +19,7 @@ TEST(AdaptiveYield, OffersSoonToWhoIsBriefAndOnlyWhileItIs) {
   EXPECT_EQ(pace.looks(), AdaptiveYield::kLate);
 }
 
-TEST(AdaptiveYield, OffersLateToWhoKeepsTheProcessor) {
+TEST(AdaptiveYield, OffersLateToAProcessThatKeepsTheProcessor) {
   AdaptiveYield pace;
   pace.note(4'000'000);
   EXPECT_EQ(pace.looks(), AdaptiveYield::kLate);

@@ -38,7 +38,7 @@ TEST(AtomicZones, FewZonesAreKnownOneByOne) {
   expect(marks, 0, 0, 0);
 }
 
-TEST(AtomicZones, WhatDoesNotFitIsToldByBlocks) {
+TEST(AtomicZones, ZonesThatDoNotFitAreRoundedToBlocks) {
   AtomicZones marks{};
   for (uint64_t i = 0; i < 5; ++i) {
     EXPECT_TRUE(marks.zone_arrives(kChunk + i * kZone));
@@ -91,7 +91,7 @@ TEST(PrivateAtomicZones, FewZonesAreKnownOneByOne) {
   expect(marks, kAddress, uint64_t{1} << 9, uint64_t{1} << 9);
 }
 
-TEST(PrivateAtomicZones, WhatDoesNotFitIsAllMemory) {
+TEST(PrivateAtomicZones, ZonesThatDoNotFitAreAllMemory) {
   PrivateAtomicZones marks{};
   for (uintptr_t i = 0; i < 6; ++i) {
     marks.arrives(kAddress + i * kZone);

@@ -16,7 +16,7 @@
 namespace mobius::job {
 namespace {
 
-TEST(Control, MapsWhatWasCreated) {
+TEST(Control, MapsTheCreatedSegment) {
   int fd = -1;
   ASSERT_EQ(control_create(3, &fd), MOB_OK);
   ControlBlock* block = nullptr;

@@ -52,7 +52,7 @@ TEST(Crowding, TheLaterOneLeavesForAProcessorThatNobodyUses) {
   EXPECT_EQ(last.better_than(1, set_of({1}), now), -1);
 }
 
-TEST(Crowding, WhatWasSaidLongAgoIsNoReasonToLeave) {
+TEST(Crowding, AnOldPlaceIsNoReasonToLeave) {
   Processes processes;
   Crowding last;
   processes.open(&last, 3);
@@ -68,7 +68,7 @@ TEST(Crowding, WhatWasSaidLongAgoIsNoReasonToLeave) {
   EXPECT_EQ(processes.places[0].load(), 0u);
 }
 
-TEST(Crowding, WhoIsMovedMayGoWhereItMightBefore) {
+TEST(Crowding, AMovedThreadMayGoWhereItMightBefore) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
@@ -82,7 +82,7 @@ TEST(Crowding, WhoIsMovedMayGoWhereItMightBefore) {
 
 // Two processes that wait for each other by yielding start on one processor. Wherever the kernel
 // puts them, both may still run on all their processors, and both finish.
-TEST(Crowding, WhoLeavesMayGoWhereItMightBefore) {
+TEST(Crowding, ALeavingThreadMayGoWhereItMightBefore) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
   Processes processes;

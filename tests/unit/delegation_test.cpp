@@ -221,7 +221,7 @@ TEST(Delegation, LargeBoxesComeInPieces) {
 }
 
 // Pages far apart: the memory between them is unmapped, and not needed.
-TEST(Delegation, BoxesAroundWhatIsNotMapped) {
+TEST(Delegation, BoxesAroundUnmappedMemory) {
   const size_t page = os::page_bytes();
   constexpr size_t kRows = 20;
   auto* memory = static_cast<unsigned char*>(
@@ -404,7 +404,7 @@ TEST(Delegation, SwapsOfWordsWhileTheOwnerWaits) {
 
 // All on one processor, where no thread sees another one spin; and asleep there, because it waits
 // longer than any thread spins.
-TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
+TEST(Delegation, ATargetThatSleepsOrSharesTheProcessorIsWoken) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
   cpu_set_t one;
@@ -453,7 +453,7 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
 
 // The target seems to wait, but does not look at its slots: the request must not be carried out
 // later.
-TEST(Delegation, WhatNobodyTakesUpIsWithdrawn) {
+TEST(Delegation, ARequestThatNobodyTakesIsWithdrawn) {
   step = 0;
   run_pair(
       [&](Pair& pair) {
@@ -488,7 +488,7 @@ TEST(Delegation, WhatNobodyTakesUpIsWithdrawn) {
       });
 }
 
-TEST(Delegation, WhatIsNotMappedIsRefused) {
+TEST(Delegation, UnmappedMemoryIsRefused) {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   run_pair([page](Pair& pair) {
@@ -507,7 +507,7 @@ TEST(Delegation, WhatIsNotMappedIsRefused) {
 }
 
 // The target checks a request again that was made during the wait before.
-TEST(Delegation, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
+TEST(Delegation, MemoryFreedBetweenTwoWaitsIsRefused) {
   step = 0;
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);

@@ -12,7 +12,7 @@ using Ranks = std::set<mob_rank_t>;
 
 Ranks as_set(const std::vector<mob_rank_t>& ranks) { return {ranks.begin(), ranks.end()}; }
 
-TEST(GridBarrier, WhoLooksAroundKnowsOfEverybody) {
+TEST(GridBarrier, ReadersOfTheirFlagsKnowAllMembers) {
   for (mob_rank_t size = 1; size <= 200; ++size) {
     for (mob_rank_t rank = 0; rank < size; ++rank) {
       const GridBarrier grid(size, rank);
@@ -30,7 +30,7 @@ TEST(GridBarrier, WhoLooksAroundKnowsOfEverybody) {
   }
 }
 
-TEST(GridBarrier, OnlookersAreThoseWhoLook) {
+TEST(GridBarrier, OnlookersAreTheReaders) {
   for (mob_rank_t size = 1; size <= 130; ++size) {
     std::vector<Ranks> lookers(static_cast<size_t>(size));
     for (mob_rank_t rank = 0; rank < size; ++rank) {

@@ -151,7 +151,7 @@ uint32_t heir_of(const Guarded& guarded) {
   return static_cast<uint32_t>(guarded.lock.state.load() >> 32);
 }
 
-TEST_P(HybridLock, WhoWaitedLongIsHandedTheLock) {
+TEST_P(HybridLock, ALongWaiterIsHandedTheLock) {
   SharedZeros<Guarded> guarded;
   Children children;
   ASSERT_TRUE(try_lock(guarded->lock, 1));

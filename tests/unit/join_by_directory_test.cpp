@@ -179,7 +179,7 @@ TEST(JoinByDirectory, WhereReachIsNotTransitive) {
   expect_hosts(join_all(4, change), {0, 0, 1, 0});
 }
 
-TEST(JoinByDirectory, WhoHasAnotherSecretIsNotLetIn) {
+TEST(JoinByDirectory, AnotherSecretIsNotLetIn) {
   const auto change = [](mob_rank_t reader, mob_rank_t rank, const std::string& key, Bytes& value) {
     if (key == "secret" && reader == 1) value[static_cast<size_t>(rank)] ^= 1;
   };
@@ -189,7 +189,7 @@ TEST(JoinByDirectory, WhoHasAnotherSecretIsNotLetIn) {
   EXPECT_NE(outcomes[0].segment, outcomes[1].segment);
 }
 
-TEST(JoinByDirectory, WhatIsOfAnotherVersionIsAnError) {
+TEST(JoinByDirectory, AnotherVersionIsAnError) {
   const auto change = [](mob_rank_t reader, mob_rank_t, const std::string& key, Bytes& value) {
     if (key == "contact" && reader == 1) value.pop_back();
   };
@@ -271,7 +271,7 @@ TEST_F(SegmentServerListens, AClientThatConnectedBeforeManyOthersIsHeard) {
   for (const int descriptor : silent) close(descriptor);
 }
 
-TEST_F(SegmentServerServes, AdmitsWhoKnowsTheSecret) {
+TEST_F(SegmentServerServes, AdmitsProcessesThatKnowTheSecret) {
   Connection connection;
   ASSERT_EQ(come(2, secret_, &connection), JoinOutcome::kJoined) << mob_last_error();
   const std::vector<SegmentClient> clients = server_.stop();

@@ -72,7 +72,7 @@ TEST_F(LivenessTest, NobodyIsDeadAtFirst) {
   }
 }
 
-TEST_F(LivenessTest, WhoFindsADeathTellsAll) {
+TEST_F(LivenessTest, AProcessThatFindsADeathTellsAll) {
   EXPECT_FALSE(liveness_.is_dead(1));
   children_.kill_one(child_);
   EXPECT_TRUE(is_dead_in_time(1));
@@ -89,7 +89,7 @@ TEST_F(LivenessTest, DeathOfOneThatWasLeaving) {
   EXPECT_TRUE(is_dead_in_time(1));
 }
 
-TEST_F(LivenessTest, WhoLeftInOrderIsNotDead) {
+TEST_F(LivenessTest, AProcessThatLeftIsNotDead) {
   block_->slot(1).state.store(ProcessState::kLeft);
   children_.kill_one(child_);
   EXPECT_FALSE(liveness_.is_dead(1));

@@ -97,7 +97,7 @@ TEST(MpiLauncher, SecretsAreMadeOfMoreThanOthersCanSee) {
   EXPECT_NE(launch.secret, first);
 }
 
-TEST(MpiLauncher, WhatMakesNoSenseIsRefused) {
+TEST(MpiLauncher, SenselessAnswersAreRefused) {
   const char* cases[][4] = {
       {"PMI_RANK=4", "PMI_SIZE=4", "MPI_LOCALNRANKS=4", nullptr},
       {"PMI_RANK=x", "PMI_SIZE=4", "MPI_LOCALNRANKS=4", nullptr},
@@ -174,7 +174,7 @@ TEST(JoinByAddress, ARankThatIsTakenIsRefused) {
   EXPECT_EQ(refused->load(), 1);
 }
 
-TEST(JoinByAddress, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
+TEST(JoinByAddress, AnotherProtocolIsRefusedAndTheOthersMeet) {
   const Secret secret = new_secret();
   testing::internal::CaptureStderr();
   Children children;

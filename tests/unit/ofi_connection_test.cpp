@@ -105,7 +105,7 @@ TEST_P(OfiConnection, ComesAboutAtBothEndsAtOnceAfterADeath) {
   }
 }
 
-TEST_P(OfiConnection, WhoIsNotKnownShowsItsCard) {
+TEST_P(OfiConnection, AnUnknownPeerShowsItsCard) {
   Options options = loopback(GetParam());
   options.card = 0x1234'5678'9abc'def0;
   End host, guest;
@@ -135,7 +135,7 @@ TEST_P(OfiConnection, WhoIsNotKnownShowsItsCard) {
 }
 
 // Each attempt makes a new connection there, for which libfabric keeps memory for good.
-TEST_P(OfiConnection, WhoTurnsConnectionsDownIsTriedLessAndLessOften) {
+TEST_P(OfiConnection, APeerThatRefusesConnectionsIsTriedLessAndLessOften) {
   End end, gone;
   ASSERT_EQ(gone.open(loopback(GetParam())), MOB_OK);
   ASSERT_EQ(end.open(loopback(GetParam())), MOB_OK);

@@ -620,7 +620,7 @@ TEST_P(OfiEndpoint, WrongCallsAreExplained) {
   EXPECT_FALSE(end.endpoint.is_open());
 }
 
-TEST(OfiChoice, WhatIsNotThereIsExplained) {
+TEST(OfiChoice, AMissingProviderIsExplained) {
   Endpoint endpoint;
   Options options;
   options.provider = "imaginary";

@@ -128,7 +128,7 @@ TEST(ProcessWatch, StoppedIsNotEnded) {
 }
 
 // A process that has used up its descriptors can open neither a pidfd nor a file of /proc.
-TEST(ProcessWatch, WhoCannotLookSeesNobodyEnd) {
+TEST(ProcessWatch, AProcessThatCannotLookSeesNobodyEnd) {
   Children children;
   const pid_t pid = children.start(sleep_for_ever);
   const pid_t gone = children.start(sleep_for_ever);

@@ -60,7 +60,7 @@ TEST(Rounds, NoPlaceIsThatOfTheRoundBefore) {
   }
 }
 
-TEST(Rounds, WhoOnlyGivesHasAsManyPlacesAsFit) {
+TEST(Rounds, AMemberThatOnlyGivesHasAsManyPlacesAsFit) {
   const auto distinct = [](Bulk bulk, size_t bytes) {
     size_t turn = 1;
     while (!Rounds::place_of(0, bulk, bytes).overlaps(Rounds::place_of(turn, bulk, bytes))) ++turn;
@@ -191,7 +191,7 @@ TEST(RoundsOfThreads, TheWriterDoesNotOvertakeItsReaders) {
 
 // A call that one member gives up fails for the members that wait for it, and so does every later
 // call.
-TEST(RoundsOfThreads, WhatAMemberGivesUpFailsForAll) {
+TEST(RoundsOfThreads, ARoundThatAMemberGivesUpFailsForAll) {
   constexpr mob_rank_t kMembers = 3;
   for (const char* const meeting : kMeetings) {
     SCOPED_TRACE(meeting);

@@ -280,7 +280,7 @@ Operation operation(Kind kind, uint64_t remote, char* local, size_t bytes) {
   return made;
 }
 
-TEST(Plan, WhoWaitsForNoAnswersPacksWhatIsLonger) {
+TEST(Plan, WithoutAnswersToWaitForLongerPutsArePacked) {
   const Costs costs;
   const Costs spared = without_answers(costs);
   std::vector<char> local(64 << 10);
@@ -363,7 +363,7 @@ TEST(Plan, RowsAtOnePlaceKeepTheirOrder) {
   EXPECT_EQ(memory.bytes[16], std::size(values));
 }
 
-TEST(Plan, WhatWasMergedWhileItWasRecordedCounts) {
+TEST(Plan, OperationsMergedWhileRecordedCount) {
   std::vector<char> local(1 << 16);
   std::vector<Operation> queue = {operation(Kind::kPut, 0, local.data(), 300),
                                   operation(Kind::kPut, 300, local.data() + 300, 100),
@@ -472,7 +472,7 @@ TEST(Plan, RowsAreOnePiece) {
   EXPECT_EQ(plan.pieces[0].stride, -100);
 }
 
-TEST(Plan, GetsGoFirstUnlessTheyReadWhatWasPut) {
+TEST(Plan, GetsGoFirstUnlessTheyReadEarlierPuts) {
   std::vector<char> local(1 << 20);
   std::vector<Operation> queue{operation(Kind::kPut, 0, local.data(), 1 << 18),
                                operation(Kind::kGet, 1 << 19, local.data() + (1 << 18), 64)};
@@ -610,7 +610,7 @@ TEST(Text, NonsenseIsRefused) {
 
 // Messages of a link of 20 µs that carries 0.1 bytes per nanosecond out and 0.2 in. Other traffic
 // of the machine often delays them.
-TEST(LinkMeter, FindsOutWhatALinkCosts) {
+TEST(LinkMeter, MeasuresTheCostOfALink) {
   std::mt19937_64 random(8);
   LinkMeter meter;
   Costs costs;
@@ -639,7 +639,7 @@ TEST(LinkMeter, FindsOutWhatALinkCosts) {
   EXPECT_NEAR(costs.latency_ns, 40'000, 400);
 }
 
-TEST(LinkMeter, BelievesWhatIsLongRatherThanWhatPassesAtOnce) {
+TEST(LinkMeter, BelievesLongTransfersRatherThanConcurrentOnes) {
   LinkMeter meter;
   Costs costs;
   meter.answered(40'000, 0, 40'000);
@@ -667,7 +667,7 @@ TEST(LinkMeter, TakesMuchForBandwidthBeforeItKnowsLatency) {
   EXPECT_NEAR(costs.in_bytes_per_ns, 0.2, 1e-6);
 }
 
-TEST(Plan, AdaptiveAlternatesOnASlowLinkWhatIsNotMerged) {
+TEST(Plan, AdaptiveAlternatesUnmergedOperationsOnASlowLink) {
   std::vector<char> local(1 << 22);
   std::vector<Operation> apart;
   std::vector<Operation> together;

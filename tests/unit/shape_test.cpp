@@ -497,7 +497,7 @@ TEST(Move, RandomSpansAgreeWithAModel) {
   }
 }
 
-TEST(Shape, WhatSpansHaveInCommonIsFound) {
+TEST(Shape, TheIntersectionOfSpansIsFound) {
   const mob_span_t far[3] = {{remote_bytes + 100, 8}, {remote_bytes, 8}, {remote_bytes + 50, 8}};
   const mob_span_t near[3] = {{local_bytes, 8}, {local_bytes + 8, 8}, {local_bytes + 16, 8}};
   const mob_span_t whole[1] = {{local_bytes, 24}};

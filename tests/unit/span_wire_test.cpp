@@ -35,7 +35,7 @@ void expect_return(const std::vector<mob_span_t>& spans) {
   }
 }
 
-TEST(SpanWire, WhatIsWrittenIsRead) {
+TEST(SpanWire, WrittenSpansAreRead) {
   expect_return({span(0x600000001000, 1)});
   expect_return({span(UINT64_MAX - 7, 8), span(8, 8)});
   std::mt19937_64 random(3);

@@ -240,7 +240,7 @@ TEST(WaiterThatYields, NotAtAllIfItNeedNot) {
   EXPECT_EQ(Patience(policy, nullptr).next(), Patience::Step::kSleep);
 }
 
-TEST(WaiterWithoutPatience, DoesNotWaitForWhatIsSo) {
+TEST(WaiterWithoutPatience, DoesNotWaitForATrueCondition) {
   WaitWord word{};
   GiveUpAt never(1);
   EXPECT_EQ(wait_while_equal(word.value, 1, word.sleepers, {}, &never), MOB_OK);

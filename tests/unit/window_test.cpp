@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-TEST(AddressWindow, DoesNotTakeWhatIsTaken) {
+TEST(AddressWindow, DoesNotTakeMappedAddresses) {
   AddressWindow first;
   ASSERT_TRUE(first.reserve_anywhere(64 * kMiB, 2 * kMiB));
   EXPECT_EQ(first.base() % (2 * kMiB), 0u);

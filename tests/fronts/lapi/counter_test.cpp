@@ -98,7 +98,7 @@ TEST(Counters, NopollWaitIsServedAndSubtracts) {
   gfence();
 }
 
-TEST(Counters, StatusTellsWhoAnswered) {
+TEST(Counters, StatusNamesTasksThatAnswered) {
   static lapi_cntr_t counter;
   std::vector<unsigned> list;
   for (unsigned task = 0; task < tasks; ++task) list.push_back(task);

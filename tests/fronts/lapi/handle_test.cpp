@@ -75,7 +75,7 @@ TEST(Handles, AllOfThem) {
   ok(LAPI_Term(9));
 }
 
-TEST(Handles, InitRefusesWhatWasNotZeroed) {
+TEST(Handles, InitRefusesFieldsThatAreNotZero) {
   lapi_info_t info = {};
   lapi_handle_t other = 99;
   refused(LAPI_Init(nullptr, &info), LAPI_ERR_RET_PTR_NULL, "LAPI_Init");

@@ -68,7 +68,7 @@ void* take(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_t** com
   return nullptr;
 }
 
-TEST(Polling, MsgpollTellsWhatCame) {
+TEST(Polling, MsgpollReportsArrivals) {
   ok(LAPI_Senv(handle, INTERRUPT_SET, 0));
   ok(LAPI_Addr_set(handle, reinterpret_cast<void*>(take), 60));
   gfence();
