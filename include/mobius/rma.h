@@ -305,8 +305,8 @@ MOB_INLINE mob_status_t mob_get1(mob_rank_t rank, const void* remote, uint8_t* v
  */
 MOB_API mob_status_t mob_barrier(void);
 
-#include <mobius/detail/inline.h>
 #include <mobius/detail/append_run_inline.h>
+#include <mobius/detail/inline.h>
 
 #ifdef __cplusplus
 }
