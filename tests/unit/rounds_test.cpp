@@ -86,6 +86,7 @@ class TeamOfThreads {
   }
 
   FakeWaiter& waiter() { return waiter_; }
+  ProcessBlock::Doorbell& doorbell(mob_rank_t rank) { return segment_.doorbell(rank); }
 
   // Calls member(rounds, rank) for each member at once.
   template <typename Member>
@@ -187,6 +188,23 @@ TEST(RoundsOfThreads, TheWriterDoesNotOvertakeItsReaders) {
     }
   });
   EXPECT_EQ(wrong.load(), 0u);
+}
+
+// A sleeper looks at its condition now and then in any case, so no other test fails without this.
+TEST(RoundsOfThreads, ThoseWhoComeRingTheSleepers) {
+  constexpr mob_rank_t kMembers = 5;
+  for (const char* const meeting : kMeetings) {
+    SCOPED_TRACE(meeting);
+    TeamOfThreads team(kMembers, meeting);
+    for (mob_rank_t rank = 0; rank < kMembers; ++rank) team.doorbell(rank).sleepers.store(1);
+    team.run([](Rounds& rounds, mob_rank_t) { EXPECT_EQ(rounds.barrier(), MOB_OK); });
+    int rung = 0;
+    for (mob_rank_t rank = 0; rank < kMembers; ++rank) {
+      if (team.doorbell(rank).bell.load() != 0) ++rung;
+    }
+    // Where one counter is shared, the last to come rings all others.
+    EXPECT_EQ(rung, std::string(meeting) == "count" ? kMembers - 1 : kMembers);
+  }
 }
 
 // A call that one member gives up fails for the members that wait for it, and so does every later
