@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "fixture.h"
 
-// Recorded operations for other hosts at limits: the ends of memory, wrong addresses, other
-// threads, a target that does not answer. On one host the same programs run, where everything
-// happens at once.
+// Recorded operations for other hosts at limits: the ends of memory, other threads, a target that
+// does not answer. On one host the same programs run, where everything happens at once. What takes
+// a network that does what the test says is in tests/unit (scheduler_test.cpp and its neighbours).
 namespace mobius_test {
 namespace {
 
@@ -88,54 +85,6 @@ TEST(Schedule, NeighboursInTwoAllocationsAreAllThere) {
                     mob_put(on_other_host(), neighbours.at(kWhole - 64), data.data(), 128)),
             MOB_ERR_RANGE);
   ASSERT_EQ(mob_barrier(), MOB_OK);
-}
-
-TEST(Schedule, AnErrorOfOneOfManyRowsLeavesTheOthers) {
-  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
-  constexpr size_t kRows = 10;
-  constexpr size_t kRow = 64;
-  constexpr size_t kDistance = 128;
-  const mob_rank_t target = on_other_host();
-  Shared shared(kRows * kDistance);
-  const auto data = patterned((kRows + 1) * kRow, mob_rank(), 1);
-  for (size_t row = 0; row <= kRows; ++row) {  // the last lies behind the end
-    ASSERT_EQ(
-        mob_put_nbi(target, shared.at(target) + row * kDistance, data.data() + row * kRow, kRow),
-        MOB_OK);
-  }
-  EXPECT_EQ(mob_flush(target), MOB_ERR_RANGE);
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-  const auto expected = patterned((kRows + 1) * kRow, on_other_host(), 1);
-  for (size_t row = 0; row < kRows; ++row) {
-    EXPECT_EQ(std::memcmp(shared.local() + row * kDistance, expected.data() + row * kRow, kRow), 0)
-        << row;
-  }
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-}
-
-// Rows at one distance that leads around the end of the address space.
-TEST(Schedule, RowsBeyondAllAddressesAreRefused) {
-  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
-  if (reorders()) GTEST_SKIP() << "which of two puts to one place is the last one matters";
-  const mob_rank_t target = on_other_host();
-  Shared shared(4096);
-  for (const uint64_t far : {uint64_t{1} << 63, uint64_t{1} << 62}) {
-    const auto data = patterned(size_t{3} * 100, mob_rank(), 2);
-    auto* const near = shared.at(target);
-    for (uint64_t row = 0; row < 3; ++row) {
-      auto* const to = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(near) + row * far);
-      ASSERT_EQ(mob_put_nbi(target, to, data.data() + row * 100, 100), MOB_OK);
-    }
-    EXPECT_EQ(mob_flush(target), MOB_ERR_RANGE);
-    EXPECT_NE(std::strstr(mob_last_error(), "not in one of its allocations"), nullptr)
-        << mob_last_error();
-    ASSERT_EQ(mob_barrier(), MOB_OK);
-    // With the first distance the third row would be the first again.
-    const auto expected = patterned(size_t{3} * 100, on_other_host(), 2);
-    const size_t last = far << 1 == 0 ? 200 : 0;
-    EXPECT_EQ(std::memcmp(shared.local(), expected.data() + last, 100), 0);
-    ASSERT_EQ(mob_barrier(), MOB_OK);
-  }
 }
 
 TEST(Schedule, HintsAndAllocationsComeAndGoBesideTransfers) {
@@ -245,90 +194,6 @@ TEST(Schedule, ThreadsDoNotWaitForTheEpochsOfOthers) {
   ASSERT_EQ(mob_access_free(access), MOB_OK);
 }
 
-size_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  size_t pages = 0;
-  file >> pages >> pages;
-  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
-// AddressSanitizer keeps freed memory for a while, and ThreadSanitizer needs much beside it.
-void expect_grown_by_less_than([[maybe_unused]] size_t bytes, [[maybe_unused]] size_t begin) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  EXPECT_LT(resident_bytes(), begin + bytes);
-#endif
-}
-
-// Transfers too long for a packed message, one by one, to a target that does not answer for a
-// while.
-TEST(Schedule, LongTransfersToOneThatDoesNotAnswerAreFew) {
-  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
-  constexpr size_t kBytes = 12'000;
-  constexpr size_t kMany = 8000;
-  const bool puts = mob_rank() < mob_size() / 2;
-  Shared shared(2 * kBytes);
-  const mob_rank_t target = on_other_host();
-  const auto data = patterned(kBytes, mob_rank(), 1);
-  const auto put_often = [&](size_t times) {
-    for (size_t i = 0; i < times; ++i) {
-      ASSERT_EQ(mob_put_nbi(target, shared.at(target, i % 2 * kBytes), data.data(), kBytes),
-                MOB_OK);
-    }
-  };
-  // Buffers that stay.
-  put_often(1000);
-  ASSERT_EQ(mob_flush(target), MOB_OK);
-  mob_progress_t before{};
-  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(MOB_PROGRESS_POLL, &before), MOB_OK);
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-  if (puts) {
-    const size_t begin = resident_bytes();
-    put_often(kMany);
-    // All of them together would be twelve times as many.
-    expect_grown_by_less_than(size_t{8} << 20, begin);
-    ASSERT_EQ(mob_flush(target), MOB_OK);
-  } else {
-    usleep(300'000);
-  }
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(before, nullptr), MOB_OK);
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-}
-
-// A long put is sent from the caller's buffer if that stays unchanged. It does not stay if the call
-// returns before the put is sent, here to a target that accepts nothing for a while.
-TEST(Schedule, LongPutsThatAreTheCallersAgainAreNotReadLater) {
-  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
-  constexpr size_t kBytes = 60'000;
-  constexpr size_t kPuts = 100;
-  const bool puts = mob_rank() < mob_size() / 2;
-  const Shared shared(kPuts * kBytes);
-  const mob_rank_t target = on_other_host();
-  const auto value = [](mob_rank_t origin, size_t i) {
-    return static_cast<unsigned char>(1 + (i + static_cast<size_t>(origin)) % 200);
-  };
-  mob_progress_t before{};
-  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(MOB_PROGRESS_POLL, &before), MOB_OK);
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-  if (puts) {
-    std::vector<unsigned char> own(kBytes);
-    for (size_t i = 0; i < kPuts; ++i) {
-      std::memset(own.data(), value(mob_rank(), i), kBytes);
-      ASSERT_EQ(mob_put(target, shared.at(target, i * kBytes), own.data(), kBytes), MOB_OK);
-      std::memset(own.data(), 255, kBytes);
-    }
-    ASSERT_EQ(mob_flush(target), MOB_OK);
-  } else {
-    usleep(200'000);
-  }
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-  for (size_t i = 0; !puts && i < kPuts; ++i) {
-    ASSERT_TRUE(all_are(shared.local() + i * kBytes, kBytes, value(target, i))) << i;
-  }
-  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(before, nullptr), MOB_OK);
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-}
-
 // Half of the ranks get from the others, and process answers only where they wait for them. They
 // get one contiguous range, or rows with gaps that their target has to pack.
 class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
@@ -354,7 +219,7 @@ class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
   }
 
   // Starts a get of all rows of the memory at `remote` in the other rank.
-  mob_status_t get(void* remote, unsigned char* to, mob_handle_t* handle) {
+  mob_status_t get(void* remote, unsigned char* to) {
     constexpr size_t kCount = kRows;
     constexpr ptrdiff_t kRemote = kDistance;
     constexpr ptrdiff_t kLocal = kRowBytes;
@@ -378,50 +243,13 @@ class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
     transfer.remote_span_count = kRows;
     transfer.local_spans = &whole;
     transfer.local_span_count = 1;
-    return handle != nullptr ? mob_transfer_nb(&transfer, handle) : mob_transfer_nbi(&transfer);
+    return mob_transfer_nbi(&transfer);
   }
 
-  // The bytes that this get reads of a pattern.
-  static std::vector<unsigned char> rows_of(const std::vector<unsigned char>& pattern) {
-    const size_t distance = GetParam() == MOB_CONTIGUOUS ? kRowBytes : kDistance;
-    std::vector<unsigned char> rows(kBytes);
-    for (size_t row = 0; row < kRows; ++row) {
-      std::memcpy(rows.data() + row * kRowBytes, pattern.data() + row * distance, kRowBytes);
-    }
-    return rows;
-  }
-
-  // So many that most are under way.
-  std::vector<mob_handle_t> get_often(void* remote) {
-    std::vector<mob_handle_t> handles(2000);
-    got_.resize(kBytes);
-    for (mob_handle_t& handle : handles) EXPECT_EQ(get(remote, got_.data(), &handle), MOB_OK);
-    return handles;
-  }
-
-  std::vector<unsigned char> got_;
   const bool gets_ = mob_rank() < mob_size() / 2;
   const mob_rank_t other_ = on_other_host();
   mob_progress_t before_{};
 };
-
-TEST_P(UnansweredGets, CostTheirTargetLittle) {
-  Shared shared(kExtent);
-  const auto mine = patterned(kExtent, mob_rank(), 1);
-  std::memcpy(shared.local(), mine.data(), kExtent);
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-  if (gets_) {
-    std::vector<mob_handle_t> handles = get_often(shared.at(other_));
-    usleep(500'000);
-    ASSERT_EQ(mob_wait_all(handles.data(), handles.size()), MOB_OK) << mob_last_error();
-    EXPECT_EQ(got_, rows_of(patterned(kExtent, other_, 1)));
-  } else {
-    const size_t begin = resident_bytes();
-    usleep(300'000);
-    // All answers together would be six times as many.
-    expect_grown_by_less_than(size_t{32} << 20, begin);
-  }
-}
 
 // A rank that waits for an epoch may overwrite what others read in it.
 TEST_P(UnansweredGets, AreReadBeforeTheirEpochEnds) {
@@ -436,7 +264,7 @@ TEST_P(UnansweredGets, AreReadBeforeTheirEpochEnds) {
     if (gets_) {
       ASSERT_EQ(mob_epoch_start(epoch, &other_, 1), MOB_OK);
       for (size_t i = 0; i < kMany; ++i) {
-        ASSERT_EQ(get(shared.at(other_), got.data() + i * kBytes, nullptr), MOB_OK);
+        ASSERT_EQ(get(shared.at(other_), got.data() + i * kBytes), MOB_OK);
       }
       ASSERT_EQ(mob_epoch_complete(epoch), MOB_OK);
       EXPECT_TRUE(all_are(got.data(), got.size(), static_cast<unsigned char>(round))) << round;
@@ -448,40 +276,6 @@ TEST_P(UnansweredGets, AreReadBeforeTheirEpochEnds) {
     ASSERT_EQ(mob_barrier(), MOB_OK);
   }
   ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
-}
-
-// The target withdraws the memory while none of its threads serves.
-TEST_P(UnansweredGets, DoNotTouchWithdrawnMemory) {
-  Shared where(sizeof(uint64_t));
-  void* mine = mmap(nullptr, kExtent, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(mine, MAP_FAILED);
-  std::memset(mine, 7, kExtent);
-  mob_exposed_t exposed{};
-  ASSERT_EQ(mob_expose(mine, kExtent, 0, &exposed), MOB_OK) << mob_last_error();
-  ASSERT_EQ(mob_put8(other_, where.at(other_), reinterpret_cast<uintptr_t>(mine)), MOB_OK);
-  ASSERT_EQ(mob_barrier(), MOB_OK);
-  mob_progress_t before{};
-  if (gets_) {
-    uintptr_t theirs = 0;
-    std::memcpy(&theirs, where.local(), sizeof theirs);
-    std::vector<mob_handle_t> handles = get_often(reinterpret_cast<void*>(theirs));
-    usleep(400'000);
-    bool any = false;
-    for (mob_handle_t& handle : handles) {
-      const mob_status_t status = mob_wait(&handle);
-      any |= status == MOB_OK;
-      EXPECT_TRUE(status == MOB_OK || status == MOB_ERR_RANGE) << mob_last_error();
-    }
-    EXPECT_TRUE(!any || all_are(got_.data(), kBytes, 7));
-  } else {
-    usleep(200'000);
-    ASSERT_EQ(mob_progress_set(MOB_PROGRESS_POLL, &before), MOB_OK);
-  }
-  ASSERT_EQ(mob_withdraw(exposed), MOB_OK) << mob_last_error();
-  ASSERT_EQ(munmap(mine, kExtent), 0);
-  if (!gets_) {
-    ASSERT_EQ(mob_progress_set(before, nullptr), MOB_OK);
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, UnansweredGets,
