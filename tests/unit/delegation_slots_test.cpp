@@ -122,11 +122,22 @@ class DelegationSlotsOf : public testing::Test {
 
 TEST_F(DelegationSlotsOf, ARequestThatNobodyTakesIsNeverCarriedOut) {
   uint64_t word = 5;
-  EXPECT_FALSE(put(&word, 6));
-  EXPECT_EQ(phase_of(request().state.load()), kWithdrawn);
-  EXPECT_EQ(target().serve(), os::Work::kNone);
-  EXPECT_EQ(word, 5u);
-  EXPECT_EQ(slots().holder.load(), 0u);
+  uint64_t value = 6;
+  transport::Shape shape;
+  shape.total_bytes = shape.run_bytes = sizeof value;
+  shape.remote = reinterpret_cast<char*>(&word);
+  shape.local = reinterpret_cast<char*>(&value);
+  for (const bool moves : {false, true}) {
+    if (moves) {
+      EXPECT_EQ(origin().move(kTarget, shape, true, true), Delegation::Outcome::kNobodyCame);
+    } else {
+      EXPECT_FALSE(put(&word, value));
+    }
+    EXPECT_EQ(phase_of(request().state.load()), kWithdrawn);
+    EXPECT_EQ(target().serve(), os::Work::kNone);
+    EXPECT_EQ(word, 5u);
+    EXPECT_EQ(slots().holder.load(), 0u);
+  }
 }
 
 // Only few requests are tried while no thread of the target takes any.

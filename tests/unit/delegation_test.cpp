@@ -451,43 +451,6 @@ TEST(Delegation, ATargetThatSleepsOrSharesTheProcessorIsWoken) {
       });
 }
 
-// The target seems to wait, but does not look at its slots: the request must not be carried out
-// later.
-TEST(Delegation, ARequestThatNobodyTakesIsWithdrawn) {
-  step = 0;
-  run_pair(
-      [&](Pair& pair) {
-        await(1);
-        const uint64_t value = 1;
-        for (int i = 0; i < 100; ++i) {
-          ASSERT_FALSE(engine().delegation().copy(1, pair.at(0), &value, sizeof value, true));
-        }
-        transport::Shape shape;
-        shape.total_bytes = shape.run_bytes = sizeof value;
-        shape.remote = reinterpret_cast<char*>(pair.memory.data());
-        shape.local = reinterpret_cast<char*>(const_cast<uint64_t*>(&value));
-        std::vector<char> many(10 * Delegation::kPieceBytes, 1);
-        for (int i = 0; i < 10; ++i) {
-          ASSERT_EQ(engine().delegation().move(1, shape, true, true),
-                    Delegation::Outcome::kNobodyCame);
-          transport::Shape large = shape;
-          large.local = many.data();
-          large.total_bytes = large.run_bytes = many.size();
-          ASSERT_EQ(engine().delegation().move(1, large, true, true),
-                    Delegation::Outcome::kNobodyCame);
-        }
-        step = 2;
-      },
-      [&](Pair& pair) {
-        engine().progress().join();
-        step = 1;
-        await(2);
-        engine().progress().leave();
-        EXPECT_EQ(engine().delegation().serve(), os::Work::kNone);
-        EXPECT_EQ(std::ranges::count(pair.memory, 0), std::ssize(pair.memory));
-      });
-}
-
 TEST(Delegation, UnmappedMemoryIsRefused) {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
@@ -547,37 +510,6 @@ TEST(Delegation, MemoryFreedBetweenTwoWaitsIsRefused) {
         wait_until(4);
         step = 5;
         await(6);
-      });
-}
-
-// A target that gets no requests does not look while it waits; an origin that finds no server
-// leaves a note.
-TEST(Delegation, TheOwnerLearnsThatSomebodyFoundNobody) {
-  step = 0;
-  run_pair(
-      [&](Pair& pair) {
-        Delegation& delegation = engine().delegation();
-        const uint64_t value = 7;
-        await(1);
-        EXPECT_FALSE(delegation.is_attended(1));
-        step = 2;
-        await(3);
-        until_done([&] { return delegation.is_attended(1); });  // leaves no note
-        until_done([&] { return delegation.copy(1, pair.at(0), &value, sizeof value, true); });
-        step = 4;
-      },
-      [&](Pair&) {
-        Delegation& delegation = engine().delegation();
-        static_cast<void>(delegation.take_missed());  // clears the note of the start
-        step = 1;
-        await(2);
-        EXPECT_TRUE(delegation.take_missed());
-        EXPECT_FALSE(delegation.take_missed());
-        engine().progress().join();
-        step = 3;
-        while (step.load() != 4) delegation.serve();
-        engine().progress().leave();
-        EXPECT_FALSE(delegation.take_missed());
       });
 }
 
