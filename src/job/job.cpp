@@ -149,8 +149,12 @@ mob_status_t Job::join_others(const Settings& settings, mob_rank_t rank, mob_ran
                               std::span<const mob_rank_t> neighbours) {
   const auto limit_s = static_cast<unsigned>(settings.number(SettingId::kJoinSeconds));
   Membership membership;
-  mob_status_t status =
-      join_by_directory(*directory_, {rank, size, neighbours, limit_s}, &membership);
+  JoinRequest request{rank, size, neighbours, limit_s};
+  // If the user has named an interface on this host, the hosts do not choose a network.
+  if (!settings.is_set(SettingId::kInterface)) {
+    request.contacts = os::contacts(os::host_interfaces());
+  }
+  mob_status_t status = join_by_directory(*directory_, request, &membership);
   if (status == MOB_OK) {
     secret_ = membership.secret;
     status = enter(settings, membership.segment, rank, membership.pid_is_shared);

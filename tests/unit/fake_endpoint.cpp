@@ -48,6 +48,10 @@ std::string Endpoint::peer_name(PeerId peer) const {
   return "endpoint " + std::to_string(state_->node->peers[peer]) + " of the fake fabric";
 }
 
+int Endpoint::try_address(std::span<const unsigned char>, int) const { return 0; }
+std::string Endpoint::text_of(std::span<const unsigned char>) const { return ""; }
+std::string Endpoint::advice(PeerId) const { return ""; }
+
 void Endpoint::fail_peer(PeerId peer, const char* reason) {
   FakeFabric::current().fail_peer(*state_->node, peer, reason);
 }

@@ -5,7 +5,6 @@
 #include <random>
 #include <vector>
 
-#include "transport/ofi/interfaces.h"
 #include "transport/ofi/wire.h"
 
 namespace mobius::transport::ofi {
@@ -106,65 +105,6 @@ TEST(OfiWire, NoChangeOfAHeaderAndNoLengthGetsThrough) {
   }
   // The dropped messages left no trace.
   EXPECT_EQ(senders.open_message(good, &opened), Verdict::kGood);
-}
-
-sockaddr_storage ip(const char* text) {
-  Subnet subnet;
-  EXPECT_TRUE(parse_subnet(text, &subnet)) << text;
-  return subnet.address;
-}
-
-TEST(OfiInterfaces, SubnetsAreParsedAndContainTheirAddresses) {
-  Subnet subnet;
-  ASSERT_TRUE(parse_subnet("10.1.2.0/23", &subnet));
-  EXPECT_TRUE(subnet.contains(ip("10.1.3.255")));
-  EXPECT_FALSE(subnet.contains(ip("10.1.4.0")));
-  EXPECT_FALSE(subnet.contains(ip("fd00::1")));
-  ASSERT_TRUE(parse_subnet("10.1.2.9", &subnet));
-  EXPECT_TRUE(subnet.contains(ip("10.1.2.9")));
-  EXPECT_FALSE(subnet.contains(ip("10.1.2.8")));
-  ASSERT_TRUE(parse_subnet("fd00:1::/32", &subnet));
-  EXPECT_TRUE(subnet.contains(ip("fd00:1:2::3")));
-  EXPECT_FALSE(subnet.contains(ip("fd00:2::3")));
-  ASSERT_TRUE(parse_subnet("0.0.0.0/0", &subnet));
-  EXPECT_TRUE(subnet.contains(ip("8.8.8.8")));
-  for (const char* bad : {"", "eth0", "10.1.2", "10.1.2.3/33", "10.1.2.3/", "10.1.2.3/x", "/24",
-                          "fd00::/129", "10.1.2.3/-1", "10.1.2.3/8 "}) {
-    EXPECT_FALSE(parse_subnet(bad, &subnet)) << bad;
-  }
-}
-
-TEST(OfiInterfaces, HostsAreBetterReachedByFastInterfacesThanByBridgesOrLoopbacks) {
-  const auto make = [](const char* text, long speed) {
-    Interface made;
-    made.address = ip(text);
-    made.running = true;
-    made.speed = speed;
-    return made;
-  };
-  const Interface slow = make("10.0.0.1", 1000);
-  const Interface fast = make("10.0.1.1", 100'000);
-  const Interface fast_v6 = make("fd00::1", 100'000);
-  Interface bridge = make("172.17.0.1", 200'000);
-  bridge.bridge = true;
-  Interface loopback = make("127.0.0.1", 0);
-  loopback.loopback = true;
-  Interface down = make("10.0.2.1", 200'000);
-  down.running = false;
-  EXPECT_TRUE(better(fast, slow));
-  EXPECT_TRUE(better(fast, fast_v6));
-  EXPECT_TRUE(better(slow, bridge));
-  EXPECT_TRUE(better(bridge, loopback));
-  EXPECT_TRUE(better(slow, down));
-  EXPECT_FALSE(better(slow, slow));
-}
-
-TEST(OfiInterfaces, LoopbackIsAmongThoseOfThisHost) {
-  bool found = false;
-  for (const Interface& interface : host_interfaces()) {
-    found = found || (interface.loopback && same_ip(interface.address, ip("127.0.0.1")));
-  }
-  EXPECT_TRUE(found);
 }
 
 }  // namespace

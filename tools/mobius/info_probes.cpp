@@ -26,6 +26,7 @@
 #include "info.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/launch/hosts.h"
+#include "os/file/interfaces.h"
 #include "os/memory/address_window.h"
 #include "os/memory/memfd.h"
 
@@ -384,6 +385,53 @@ Fact batch_environment() {
           names.empty() ? "no variables of PMIx, Slurm, PBS or LSF are set" : text + " set", names};
 }
 
+// The interface that a job of several hosts would use here, and why not the others.
+Fact network_interface() {
+  base::Settings settings;
+  const bool is_known = settings.load(environ) == MOB_OK;
+  const std::string name = is_known ? settings.text(base::SettingId::kInterface) : "";
+  const bool is_named = !name.empty();
+  std::vector<os::Interface> all = os::host_interfaces();
+  std::ranges::stable_sort(all, os::better);
+  os::Subnet subnet;
+  const bool is_subnet = is_named && os::parse_subnet(name, &subnet);
+  const os::Interface* chosen = nullptr;
+  for (const os::Interface& each : all) {
+    const bool fits = !is_named   ? each.running && !each.loopback
+                      : is_subnet ? subnet.contains(each.address)
+                                  : each.name == name;
+    if (fits && chosen == nullptr) chosen = &each;
+  }
+  if (chosen == nullptr) {
+    return {"interface", "interface",
+            is_named ? fmt::format("none: MOBIUS_INTERFACE={} names none of this host", name)
+                     : "none: no interface but the loopback is up and has a carrier and an address",
+            nullptr};
+  }
+  const auto title = [](const os::Interface& each) {
+    return fmt::format("{} ({}/{})", each.name, os::ip_text(each.address), each.bits);
+  };
+  std::string text = title(*chosen);
+  if (is_named) {
+    text += ", named by MOBIUS_INTERFACE";
+  } else if (const char* reason = os::drawback(*chosen)) {
+    text += fmt::format(", for want of another one ({})", reason);
+  } else {
+    text += ", unless all hosts of a job have another subnet in common";
+  }
+  for (const os::Interface& each : all) {
+    if (is_named || each.loopback || each.name == chosen->name) continue;
+    const char* reason = os::drawback(each);
+    const bool slower = each.speed < chosen->speed;
+    text += fmt::format("; not {}: {}", title(each),
+                        reason != nullptr ? reason
+                        : slower          ? "it is slower"
+                                          : "it is not faster");
+  }
+  return {"interface", "interface", text,
+          Json{{"name", chosen->name}, {"address", os::ip_text(chosen->address)}}};
+}
+
 // The kernel's settings for sending, which matter to providers over TCP.
 Fact congestion_control() {
   const std::string name = first_line("/proc/sys/net/ipv4/tcp_congestion_control");
@@ -417,7 +465,8 @@ Section probe_facts() {
 Section network_facts() {
   return {"network",
           "Beyond this host",
-          {libfabric(), congestion_control(), pmix(), host_launcher(), batch_environment()}};
+          {libfabric(), network_interface(), congestion_control(), pmix(), host_launcher(),
+           batch_environment()}};
 }
 
 }  // namespace mobius::command

@@ -27,8 +27,6 @@ namespace {
 using base::SettingId;
 using transport::ofi::PeerId;
 
-constexpr std::string_view kAddressKey = "mobius-ofi";
-
 // How long the network thread lets others poll before it checks whether they still do. Each check
 // takes a processor, mostly that of a polling thread. So naps grow while the others go on polling,
 // and a poller that leaves a long wait wakes it.
@@ -84,10 +82,7 @@ mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
   callbacks.peer_failed = [](void* self, PeerId id, const char* why) {
     static_cast<Network*>(self)->lost(id, why);
   };
-  mob_status_t status = endpoint_.open(options, callbacks);
-  job::Directory& directory = *peers_.job().directory();
-  if (status == MOB_OK) status = directory.publish(kAddressKey, endpoint_.address());
-  if (status != MOB_OK) return status;
+  if (const mob_status_t status = open_endpoint(options, callbacks)) return status;
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(peers_.size()));
   links_.resize(static_cast<size_t>(peers_.size()));
   rma_.open(settings_.number(SettingId::kRma));
@@ -175,7 +170,7 @@ mob_status_t Network::link(mob_rank_t rank, Link** link) {
 // Needs mutex_. Transport peers are numbered in the order in which links were made.
 mob_status_t Network::connect(mob_rank_t rank) {
   std::vector<unsigned char> address;
-  mob_status_t status = peers_.job().directory()->fetch(rank, kAddressKey, &address);
+  mob_status_t status = peers_.job().directory()->fetch(rank, address_key_, &address);
   PeerId id = 0;
   if (status == MOB_OK) status = endpoint_.add_peer(address, &id);
   if (status != MOB_OK) return status;
@@ -284,7 +279,8 @@ bool Network::is_dead(mob_rank_t rank) {
         "it has not answered for " + std::to_string(timeout_ns_ / 1'000'000) +
         " ms (MOBIUS_PEER_TIMEOUT_MS); its process or host has stopped, or the network between" +
         polled;
-    known->fail(endpoint_.peer_name(known->peer_id()) + ": " + why);
+    known->fail(endpoint_.peer_name(known->peer_id()) + ": " + why +
+                endpoint_.advice(known->peer_id()));
     endpoint_.fail_peer(known->peer_id(), why.c_str());
   }
   return known->has_failed();

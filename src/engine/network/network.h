@@ -157,6 +157,11 @@ class Network final : public NetworkServer {
   bool have_all_met() const { return all_met_.load(std::memory_order_relaxed); }
 
  private:
+  mob_status_t find_networks(std::vector<std::string>* networks);
+  mob_status_t open_endpoint(transport::ofi::Options options,
+                             const transport::ofi::Callbacks& callbacks);
+  mob_status_t try_network(size_t number, const std::string& error, bool* reached,
+                           std::string* reason);
   mob_status_t start_thread();
   void end_thread();
   void greeted(uint64_t card);
@@ -183,6 +188,9 @@ class Network final : public NetworkServer {
   std::atomic<bool> open_ = false;
   uint64_t timeout_ns_ = 0;
   transport::ofi::Endpoint endpoint_;
+  // Of addresses in the job's directory; the address of each network that was tried has one.
+  static constexpr const char* kAddressKey = "mobius-ofi";
+  std::string address_key_ = kAddressKey;
   NetworkRma rma_{*this, endpoint_};
 
   std::mutex mutex_;  // guards making links

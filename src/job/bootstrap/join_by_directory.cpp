@@ -33,6 +33,11 @@ struct HostChoice {
   int32_t first;
 };
 
+// A byte for the version, then any number of os::Contact.
+constexpr const char* kContactsKey = "networks";
+constexpr unsigned char kContactsVersion = 1;
+static_assert(1 + os::kMostContacts * sizeof(os::Contact) <= kDirectoryValueBytes);
+
 template <typename T>
 mob_status_t publish(Directory& directory, const char* key, const T& value) {
   static_assert(std::has_unique_object_representations_v<T>);
@@ -64,6 +69,7 @@ class DirectoryJoin {
     mob_status_t status = publish_contact();
     if (status == MOB_OK) status = find_host();
     if (status == MOB_OK) status = publish(directory_, "host", HostChoice{first_});
+    if (status == MOB_OK && first_ == request_.rank) status = publish_contacts();
     if (status == MOB_OK) status = directory_.fence();
     if (status != MOB_OK) return status;
     SegmentOffer offer;
@@ -89,6 +95,13 @@ class DirectoryJoin {
     if (status == MOB_OK) status = directory_.fence();
     if (status == MOB_OK) status = fetch(directory_, 0, "secret", &secret_);
     return status;
+  }
+
+  mob_status_t publish_contacts() {
+    std::vector<unsigned char> bytes = {kContactsVersion};
+    const auto* first = reinterpret_cast<const unsigned char*>(request_.contacts.data());
+    bytes.insert(bytes.end(), first, first + request_.contacts.size() * sizeof(os::Contact));
+    return directory_.publish(kContactsKey, bytes);
   }
 
   // A process waits for lower ranks only, so there is always one that waits for nobody.
@@ -184,6 +197,19 @@ mob_status_t join_by_directory(Directory& directory, const JoinRequest& request,
                 request.size);
   }
   return DirectoryJoin(directory, request).run(membership);
+}
+
+mob_status_t fetch_contacts(Directory& directory, mob_rank_t first,
+                            std::vector<os::Contact>* contacts) {
+  std::vector<unsigned char> bytes;
+  if (const mob_status_t status = directory.fetch(first, kContactsKey, &bytes)) return status;
+  contacts->clear();
+  if (bytes.empty() || bytes[0] != kContactsVersion) return MOB_OK;
+  contacts->resize((bytes.size() - 1) / sizeof(os::Contact));
+  if (!contacts->empty()) {
+    std::memcpy(contacts->data(), bytes.data() + 1, contacts->size() * sizeof(os::Contact));
+  }
+  return MOB_OK;
 }
 
 }  // namespace mobius::job

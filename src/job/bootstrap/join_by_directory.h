@@ -14,9 +14,11 @@
 #include <mobius/job.h>
 
 #include <span>
+#include <vector>
 
 #include "job/bootstrap/directory.h"
 #include "job/bootstrap/segment_server.h"
+#include "os/file/interfaces.h"
 
 namespace mobius::job {
 
@@ -26,6 +28,8 @@ struct JoinRequest {
   // The ranks to try, in ascending order; the own rank may be among them.
   std::span<const mob_rank_t> neighbours;
   unsigned limit_s;  // longest wait for other processes at each step
+  // Where other hosts may reach this one; empty: nothing is to be concluded from that.
+  std::vector<os::Contact> contacts{};
 };
 
 struct Membership {
@@ -34,8 +38,13 @@ struct Membership {
   Secret secret{};             // known only to processes of the job
 };
 
-// Collective over the job. Publishes the keys "contact", "secret" and "host" in the directory.
+// Collective over the job. Publishes the keys "contact", "secret", "host" and, from the first
+// process of each host, "networks" in the directory.
 mob_status_t join_by_directory(Directory& directory, const JoinRequest& request,
                                Membership* membership);
+
+// The contacts of a host, given its first process.
+mob_status_t fetch_contacts(Directory& directory, mob_rank_t first,
+                            std::vector<os::Contact>* contacts);
 
 }  // namespace mobius::job

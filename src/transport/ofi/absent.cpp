@@ -27,6 +27,9 @@ void Endpoint::close() {}
 std::vector<unsigned char> Endpoint::address() const { std::abort(); }
 mob_status_t Endpoint::add_peer(std::span<const unsigned char>, PeerId*) { std::abort(); }
 std::string Endpoint::peer_name(PeerId) const { std::abort(); }
+int Endpoint::try_address(std::span<const unsigned char>, int) const { std::abort(); }
+std::string Endpoint::text_of(std::span<const unsigned char>) const { std::abort(); }
+std::string Endpoint::advice(PeerId) const { std::abort(); }
 void Endpoint::fail_peer(PeerId, const char*) { std::abort(); }
 Posted Endpoint::send(PeerId, std::span<const Piece>) { std::abort(); }
 mob_status_t Endpoint::make_buffer(MessageBuffer*) { std::abort(); }

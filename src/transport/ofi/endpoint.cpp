@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/ofi/endpoint.h"
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "os/file/interfaces.h"
 #include "os/sync/futex.h"
 #include "transport/ofi/state.h"
 
@@ -50,6 +54,46 @@ constexpr size_t kPageBytes = 4096;
 constexpr size_t kMostAddressBytes = 512;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// All addresses at which other hosts might reach this one.
+std::string list_of_addresses() {
+  std::string list;
+  const std::vector<os::Interface> interfaces = os::host_interfaces();
+  for (const os::Contact& contact : os::contacts(interfaces)) {
+    for (const os::Interface& each : interfaces) {
+      if (!os::same_ip(each.address, contact.address())) continue;
+      list += (list.empty() ? "" : ", ") + each.name + " (" + os::ip_text(each.address) + ")";
+      break;
+    }
+  }
+  return list;
+}
+
+// Connects and closes the connection. `from`: the source's address, whose port is not used.
+int connect_once(sockaddr_storage from, const sockaddr_storage& to, int limit_ms) {
+  const bool v4 = to.ss_family == AF_INET;
+  const socklen_t bytes = v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  const int socket = ::socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return errno;
+  (v4 ? reinterpret_cast<sockaddr_in&>(from).sin_port
+      : reinterpret_cast<sockaddr_in6&>(from).sin6_port) = 0;
+  int error = 0;
+  if (bind(socket, reinterpret_cast<const sockaddr*>(&from), bytes) != 0 ||
+      connect(socket, reinterpret_cast<const sockaddr*>(&to), bytes) != 0) {
+    error = errno;
+  }
+  if (error == EINPROGRESS) {
+    pollfd connected = {socket, POLLOUT, 0};
+    socklen_t size = sizeof error;
+    if (::poll(&connected, 1, limit_ms) <= 0) {
+      error = ETIMEDOUT;
+    } else {
+      getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+  }
+  ::close(socket);
+  return error;
+}
 
 bool random_bytes(void* start, size_t bytes) {
   return getrandom(start, bytes, 0) == static_cast<ssize_t>(bytes);
@@ -175,6 +219,9 @@ void Endpoint::State::describe() {
   description.library = library->version_text();
   description.provider = info->fabric_attr->prov_name;
   description.interface = info->domain_attr->name;
+  sockaddr_storage own = {};
+  std::memcpy(&own, own_address.data(), std::min(own_address.size(), sizeof own));
+  if (over_tcp && !os::is_loopback(own)) description.interfaces = list_of_addresses();
   description.memory = modes == 0 ? "" : library->text_of(&modes, FI_TYPE_MR_MODE);
   description.pins_memory = (modes & FI_MR_ALLOCATED) != 0;
   description.delivery_complete = !read_back;
@@ -299,10 +346,17 @@ void Endpoint::State::fail_peer(PeerId peer, const std::string& reason) {
   Peer& lost = peers[peer];
   if (lost.failed) return;
   lost.failed = true;
-  lost.text = "provider " + description.provider + " lost peer " + lost.where + ": " + reason;
+  lost.text = "provider " + description.provider + " lost peer " + lost.where + ": " + reason +
+              advice(lost);
   replace_what_is_held(peer);
   failed.push_back(peer);
   something_waits.store(true, std::memory_order_release);
+}
+
+std::string Endpoint::State::advice(const Peer& peer) const {
+  if (!over_tcp || peer.met || description.interfaces.empty()) return "";
+  return "; this process uses interface " + description.interface + " of " +
+         description.interfaces + ": MOBIUS_INTERFACE names a network that all hosts are in";
 }
 
 // libfabric may take very long to give up a connection to a stopped host. Resources that come back
@@ -451,6 +505,17 @@ bool Endpoint::State::is_like_own(std::span<const unsigned char> address) const 
   return std::memcmp(address.data(), own_address.data(), sizeof(sa_family_t)) == 0;
 }
 
+std::string Endpoint::text_of(std::span<const unsigned char> address) const {
+  AddressHeader header;
+  if (address.size() < sizeof header) return "unknown";
+  std::memcpy(&header, address.data(), sizeof header);
+  if (address.size() != header.bytes()) return "unknown";
+  const unsigned char* bytes = address.data() + sizeof header + header.provider_bytes;
+  const char* host = reinterpret_cast<const char*>(bytes) + header.address_bytes;
+  return address_text(*state_->library, header.format, bytes, header.address_bytes) +
+         (header.host_bytes != 0 ? " on " + std::string(host, header.host_bytes) : "");
+}
+
 mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* peer) {
   AddressHeader header;
   const bool whole = address.size() >= sizeof header;
@@ -485,11 +550,7 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
   }
   added.name = header.name;
   added.met = !state.options.asks_first;
-  added.where = address_text(*state.library, header.format, bytes, header.address_bytes);
-  if (header.host_bytes != 0) {
-    const char* host = reinterpret_cast<const char*>(bytes) + header.address_bytes;
-    added.where += " on " + std::string(host, header.host_bytes);
-  }
+  added.where = text_of(address);
   if (state.over_tcp) {
     std::memcpy(&added.ip, bytes, std::min<size_t>(header.address_bytes, sizeof added.ip));
   }
@@ -502,6 +563,24 @@ std::string Endpoint::peer_name(PeerId peer) const {
   const std::lock_guard lock(state_->issue);
   const std::string where = peer < state_->peers.size() ? state_->peers[peer].where : "unknown";
   return "provider " + state_->description.provider + ", peer " + where;
+}
+
+std::string Endpoint::advice(PeerId peer) const {
+  const std::lock_guard lock(state_->issue);
+  return peer < state_->peers.size() ? state_->advice(state_->peers[peer]) : "";
+}
+
+int Endpoint::try_address(std::span<const unsigned char> address, int limit_ms) const {
+  AddressHeader header;
+  if (!state_->over_tcp || address.size() < sizeof header) return 0;
+  std::memcpy(&header, address.data(), sizeof header);
+  if (address.size() != header.bytes() || header.address_bytes > sizeof(sockaddr_storage)) return 0;
+  sockaddr_storage to = {};
+  sockaddr_storage from = {};
+  std::memcpy(&to, address.data() + sizeof header + header.provider_bytes, header.address_bytes);
+  std::memcpy(&from, state_->own_address.data(), std::min(state_->own_address.size(), sizeof from));
+  if (to.ss_family != from.ss_family) return EAFNOSUPPORT;
+  return to.ss_family == AF_INET || to.ss_family == AF_INET6 ? connect_once(from, to, limit_ms) : 0;
 }
 
 void Endpoint::fail_peer(PeerId peer, const char* reason) {

@@ -47,6 +47,8 @@ struct Options {
   // Interface or domain ("eth0", "mlx5_0"), address ("10.0.0.7", "fd00::7") or subnet
   // ("10.0.0.0/24"); "": the fastest that is not a loopback.
   std::string interface;
+  // Subnet that is preferred to faster ones if no interface is named; "": none.
+  std::string network;
   size_t message_bytes = size_t{65} << 10;  // size of the largest message: 64 KiB and its headers
   size_t send_buffers = 64;                 // each of message_bytes, touched only when used
   size_t receive_buffers = 64;              // each of message_bytes
@@ -124,6 +126,7 @@ struct Description {
   std::string library;       // "libfabric 1.17"
   std::string provider;      // "tcp;ofi_rxm"
   std::string interface;     // "eth0"
+  std::string interfaces;    // "eth0 (192.0.2.2), tun0 (10.8.0.1)": all that it might use
   std::string address;       // "192.0.2.2:38473", in the provider's notation
   std::string memory;        // mr_mode in libfabric's words; "" if the provider demands nothing
   bool pins_memory = false;  // registered memory must exist, and stays in place (FI_MR_ALLOCATED)
@@ -165,6 +168,17 @@ class Endpoint {
 
   // "provider tcp;ofi_rxm, peer 192.0.2.3:41233 on hostb": the name for error texts.
   std::string peer_name(PeerId peer) const;
+
+  // Asks the kernel whether a process listens at an address of another endpoint: 0, or an errno.
+  // Waits for the answer. Always 0 for providers that do not work over TCP.
+  int try_address(std::span<const unsigned char> address, int limit_ms) const;
+
+  // An address of another endpoint as an error text names it: "192.0.2.3:41233 on hostb".
+  std::string text_of(std::span<const unsigned char> address) const;
+
+  // What to do about a peer that has never answered, as the end of an error text: "; this process
+  // uses interface ...". "" for all others.
+  std::string advice(PeerId peer) const;
 
   // Declares a peer dead, as if the network had reported it: the next poll() ends its operations
   // with MOB_ERR_PEER and calls peer_failed(). If the peer is alive after all, it may still write

@@ -6,12 +6,20 @@
 #include <optional>
 
 #include "base/status.h"
-#include "transport/ofi/interfaces.h"
+#include "os/file/interfaces.h"
 
 namespace mobius::transport::ofi {
 namespace {
 
 using base::fail;
+using os::better;
+using os::host_interfaces;
+using os::Interface;
+using os::ip_text;
+using os::is_loopback;
+using os::parse_subnet;
+using os::same_ip;
+using os::Subnet;
 
 // Best first. A provider outside this list is used only if it is named. Costs over TCP with
 // libfabric 1.17 on one host (bench/network, 8 bytes, best of several rounds, relative to a plain
@@ -123,9 +131,13 @@ struct Candidate {
 // The best usable entry of one provider; the first of equals.
 std::optional<Candidate> best_of(const fi_info* list, const std::string& provider,
                                  const Options& options, const std::vector<Interface>& interfaces) {
+  Subnet preferred;
+  const bool prefers = parse_subnet(options.network, &preferred);
   const auto is_better = [&](const Interface& a, const Interface& b) {
-    const bool decides = options.prefer_loopback && a.loopback != b.loopback;
-    return decides ? a.loopback : better(a, b);
+    if (options.prefer_loopback && a.loopback != b.loopback) return a.loopback;
+    const bool a_is_in = prefers && preferred.contains(a.address);
+    const bool b_is_in = prefers && preferred.contains(b.address);
+    return a_is_in != b_is_in ? a_is_in : better(a, b);
   };
   std::optional<Candidate> best;
   for (const fi_info* info = list; info != nullptr; info = info->next) {
@@ -164,6 +176,10 @@ std::string list_of_providers(const fi_info* list) {
   }
   return text.empty() ? "none" : text;
 }
+
+constexpr const char* kAllDown =
+    "this host has none, except the loopback, that is up and has a carrier and an address (`ip "
+    "address` shows them; `ip link set NAME up` sets one up)";
 
 const char* what_to_install(const std::string& provider) {
   if (provider.starts_with("verbs")) {
@@ -233,6 +249,10 @@ mob_status_t choose(const Library& library, const Options& options, Choice* choi
                   list_of_providers(all.get()).c_str(), what_to_install(options.provider));
     }
     const std::string usable = list_of_interfaces(all.get(), options.provider, options, interfaces);
+    if (options.interface.empty()) {
+      return fail(MOB_ERR_SETTING, "provider %s has no interface to other hosts: %s",
+                  options.provider.c_str(), kAllDown);
+    }
     if (usable == "none") {
       return fail(MOB_ERR_SETTING,
                   "provider %s has no interface '%s' to other hosts, nor another one; name another "
@@ -255,6 +275,10 @@ mob_status_t choose(const Library& library, const Options& options, Choice* choi
                 "%s has no provider for reliable messages and remote memory access here (%s); %s",
                 library.version_text().c_str(), library.text_of_error(error).c_str(),
                 what_to_install(""));
+  }
+  if (options.interface.empty()) {
+    return fail(MOB_ERR_SYSTEM, "no provider of %s (%s) has an interface to other hosts: %s",
+                library.version_text().c_str(), list_of_providers(all.get()).c_str(), kAllDown);
   }
   return fail(MOB_ERR_SETTING,
               "no provider of %s (%s) has an interface '%s' to other hosts (there are: %s); "

@@ -196,6 +196,7 @@ struct Endpoint::State {
   ~State();
 
   // endpoint.cpp
+  std::string advice(const Peer& peer) const;
   bool closes() const;  // whether closing it is safe
   mob_status_t open();
   mob_status_t take_over_limits();  // the provider's demands and limits
