@@ -57,7 +57,9 @@ MOB_API mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, s
  *
  * @param rank    the target
  * @param remote  first byte to read, an address in the target
- * @param local   first byte to write, any memory of the caller; must not overlap the source
+ * @param local   first byte to write, any memory that the caller may write; must not overlap the
+ *                source. Memory that it may not write ends the process with SIGSEGV, as memcpy()
+ *                would, or is MOB_ERR_ARGUMENT where the kernel copies.
  * @param bytes   number of bytes; 0 does nothing
  * @return as mob_put(); every error of the transfer is returned here
  *

@@ -6,8 +6,10 @@
 #include "os/memory/memory_limits.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -122,6 +124,25 @@ TEST(MemoryLimits, WhereNothingCanBeReadAllOfTheHostsMemoryCounts) {
 TEST(MemoryLimits, OfThisMachineArePlausible) {
   EXPECT_GT(available_memory().bytes, kMiB);
   EXPECT_LT(available_memory().bytes, uint64_t{1} << 50);
+}
+
+// The text names the limits that are set, and no other.
+TEST(MappingLimit, NamesTheLimitThatIsInTheWay) {
+  const auto with = [](int resource, rlim_t bytes, int error) {
+    rlimit before{};
+    getrlimit(resource, &before);
+    const rlimit less{bytes, before.rlim_max};
+    EXPECT_EQ(setrlimit(resource, &less), 0);
+    const std::string text = mapping_limit(error);
+    EXPECT_EQ(setrlimit(resource, &before), 0);
+    return text;
+  };
+  const std::string data = with(RLIMIT_DATA, rlim_t{4096} << 20, ENOMEM);
+  EXPECT_NE(data.find("(ulimit -d), 4096 MiB"), std::string::npos) << data;
+  EXPECT_EQ(data.find("ulimit -l"), std::string::npos) << data;
+  const std::string locked = with(RLIMIT_MEMLOCK, rlim_t{7} << 20, EAGAIN);
+  EXPECT_NE(locked.find("(ulimit -l), 7 MiB"), std::string::npos) << locked;
+  EXPECT_EQ(locked.find("ulimit -v"), std::string::npos) << locked;
 }
 
 }  // namespace

@@ -199,6 +199,10 @@ mob_status_t Allocations::claim(const char* call, Team& local_team, uint64_t str
   if (const mob_status_t status = local_team.exchange(place, &places)) return status;
   allocation->offset = places[0].first << kChunkShift;
   if (places[0].status == MOB_OK || leader) return places[0].status;
+  if (places[0].status != MOB_ERR_MEMORY) {
+    return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d with %s", call,
+                local_team.map().world_rank(0), mob_status_name(places[0].status));
+  }
   return fail(places[0].status,
               "%s: %d parts of up to %zu bytes do not fit into what is left of the "
               "window of %zu bytes; free allocations or raise MOBIUS_WINDOW_BYTES",

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "os/memory/memfd.h"
+#include "os/memory/memory_limits.h"
 
 namespace mobius::engine {
 
@@ -16,9 +17,9 @@ mob_status_t SegmentLayout::map(int segment, size_t chunks) {
                       static_cast<off_t>(job::kEngineOffset));
   if (memory == MAP_FAILED) {
     return base::fail_errno(MOB_ERR_MEMORY, errno,
-                            "no %zu bytes of address space beside the window of %zu bytes; raise "
-                            "the limit (ulimit -v), or lower MOBIUS_WINDOW_BYTES",
-                            bytes, chunks << kChunkShift);
+                            "no %zu bytes of address space beside the window of %zu bytes; %s, or "
+                            "lower MOBIUS_WINDOW_BYTES",
+                            bytes, chunks << kChunkShift, os::mapping_limit(errno).c_str());
   }
   madvise(memory, bytes, MADV_DONTDUMP);
   mapping_ = std::shared_ptr<void>(memory, [bytes](void* mapped) { munmap(mapped, bytes); });

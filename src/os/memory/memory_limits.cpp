@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/memory/memory_limits.h"
 
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -162,6 +164,28 @@ AvailableMemory available_memory(const std::string& root) {
         "by the limit of " + in_mib(group.limit_bytes) + " of the control group " + group.folder;
   }
   return found;
+}
+
+std::string mapping_limit(int error) {
+  // EAGAIN: mlockall(MCL_FUTURE) is in force, and more than the limit would be locked.
+  const struct {
+    int resource;
+    const char* what;
+    bool counts;
+  } limits[] = {
+      {RLIMIT_MEMLOCK, "on memory that it locks with mlockall() (ulimit -l)", error == EAGAIN},
+      {RLIMIT_AS, "on its address space (ulimit -v)", error != EAGAIN},
+      {RLIMIT_DATA, "on its private memory (ulimit -d)", error != EAGAIN}};
+  std::string text;
+  for (const auto& each : limits) {
+    rlimit limit{};
+    if (!each.counts || getrlimit(each.resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+      continue;
+    }
+    text += (text.empty() ? "raise the limit " : ", or ") + std::string(each.what) + ", " +
+            std::to_string(limit.rlim_cur >> 20) + " MiB";
+  }
+  return text.empty() ? std::string("the kernel refuses: ") + std::strerror(error) : text;
 }
 
 }  // namespace mobius::os

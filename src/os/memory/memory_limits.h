@@ -33,4 +33,8 @@ struct AvailableMemory {
 // available memory is unknown (no /proc, no descriptor left), all of its memory counts.
 AvailableMemory available_memory(const std::string& root = "");
 
+// Which limit of this process makes mmap() fail with `error`, as the end of a sentence: "raise the
+// limit on its address space (ulimit -v), 1000 MiB".
+std::string mapping_limit(int error);
+
 }  // namespace mobius::os

@@ -7,12 +7,15 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "base/status.h"
 #include "os/file/held_descriptor.h"
@@ -137,6 +140,22 @@ bool is_accessible(uintptr_t address, size_t bytes, bool write, AddressRange* ar
                                     : access == Access::kAllowed;
 }
 
+namespace {
+
+// Mappings of hugetlbfs, also without a file. Transparent huge pages are none.
+bool is_of_huge_pages(const Mapping& mapping) {
+  constexpr long kHugetlbfs = 0x958458f6;
+  int name = 0;
+  if (std::sscanf(mapping.line, "%*s %*s %*s %*s %*s %n", &name) < 0 || name == 0) return false;
+  std::string path = mapping.line + name;
+  if (!path.empty() && path.back() == '\n') path.pop_back();
+  struct statfs about{};
+  return path.starts_with("/anon_hugepage") ||
+         (path.starts_with('/') && statfs(path.c_str(), &about) == 0 && about.f_type == kHugetlbfs);
+}
+
+}  // namespace
+
 const char* why_not_shareable(uintptr_t start, size_t bytes) {
   constexpr const char* kStack = "it is a stack";
   if (is_own_stack(start, bytes)) return kStack;
@@ -152,6 +171,8 @@ const char* why_not_shareable(uintptr_t start, size_t bytes) {
       reason = "it is not readable, writable and non-executable";
     } else if (std::strstr(mapping.line, "[stack") != nullptr) {
       reason = kStack;
+    } else if (is_of_huge_pages(mapping)) {
+      reason = "it has huge pages of its own (MAP_HUGETLB), which cannot move";
     }
     checked = mapping.end;
     return reason == nullptr && checked < start + bytes;

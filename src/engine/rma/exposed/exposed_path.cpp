@@ -11,8 +11,10 @@
 #include "engine/rma/shape_parts.h"
 #include "engine/segment/kernel_copy.h"
 #include "engine/segment/segment.h"
+#include "os/memory/accessible_memory.h"
 #include "os/sync/futex.h"
 #include "transport/cma/cma.h"
+#include "transport/shm/shape.h"
 
 namespace mobius::engine {
 
@@ -126,6 +128,21 @@ Delegation::Outcome ExposedPath::ask_waiting_target(const Operation& operation) 
   return outcome;
 }
 
+namespace {
+
+// The kernel's EFAULT does not tell whose memory it was.
+uintptr_t forbidden_local(const transport::Shape& shape, bool to_write) {
+  const os::AccessibleMemory memory(to_write);
+  uintptr_t found = 0;
+  transport::for_each_run(shape, [&](char*, char* local, size_t bytes) {
+    found = memory.first_outside(reinterpret_cast<uintptr_t>(local), bytes);
+    return found == 0 ? MOB_OK : MOB_ERR_ARGUMENT;
+  });
+  return found;
+}
+
+}  // namespace
+
 mob_status_t ExposedPath::carry_by_kernel(const Operation& operation) {
   const mob_transfer_t& transfer = *operation.transfer;
   const pid_t pid = segment_.peers().pid_of(transfer.rank);
@@ -144,6 +161,11 @@ mob_status_t ExposedPath::carry_by_kernel(const Operation& operation) {
     case ESRCH:
       return fail(MOB_ERR_PEER, "%s: rank %d died", operation.call, transfer.rank);
     case EFAULT:
+      if (const uintptr_t own = forbidden_local(operation.shape, transfer.kind == MOB_GET)) {
+        return fail(MOB_ERR_ARGUMENT,
+                    "%s: the caller's memory at %p is not mapped, or may not be %s", operation.call,
+                    reinterpret_cast<void*>(own), transfer.kind == MOB_GET ? "written" : "read");
+      }
       return fail(MOB_ERR_RANGE,
                   "%s: rank %d exposed memory at %p, but it is not mapped, or may not be %s",
                   operation.call, transfer.rank, static_cast<const void*>(operation.shape.remote),

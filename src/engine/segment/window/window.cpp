@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "os/memory/memory_limits.h"
 
 namespace mobius::engine {
 namespace {
@@ -71,9 +72,8 @@ mob_status_t Window::open_for_threads(const job::HostGroup& group, const base::S
   while (size >= kMinimumBytes && !memory_.reserve_anywhere(size, kChunkBytes)) size /= 2;
   if (size < kMinimumBytes) {
     return fail(MOB_ERR_MEMORY,
-                "no %zu bytes of address space can be reserved for shared memory; raise the limit "
-                "(ulimit -v)",
-                kMinimumBytes);
+                "no %zu bytes of address space can be reserved for shared memory; %s",
+                kMinimumBytes, os::mapping_limit(errno).c_str());
   }
   same_address_ = true;  // there is one address space
   const mob_status_t status = attach(group.segment());
@@ -87,9 +87,9 @@ mob_status_t Window::attach(int segment) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     return base::fail_errno(MOB_ERR_MEMORY, errno,
-                            "no %zu bytes of address space beside the window of %zu bytes; raise "
-                            "the limit (ulimit -v), or lower MOBIUS_WINDOW_BYTES",
-                            table_bytes, bytes());
+                            "no %zu bytes of address space beside the window of %zu bytes; %s, or "
+                            "lower MOBIUS_WINDOW_BYTES",
+                            table_bytes, bytes(), os::mapping_limit(errno).c_str());
   }
   opened_ = static_cast<std::atomic<uint32_t>*>(memory);  // zeros: nothing is
   if (!open_chunks_.open(bytes() >> kChunkShift, most_borders())) {
@@ -150,16 +150,24 @@ void Window::deny(uint64_t offset, uint64_t chunks) {
 // The largest size that every process can reserve: halve until it fits, then take the least.
 mob_status_t Window::agree_on_size(job::HostGroup& group, size_t wanted, size_t* agreed) {
   size_t size = wanted;
-  while (size >= kMinimumBytes && !memory_.reserve_anywhere(size, kChunkBytes)) size /= 2;
+  int error = 0;
+  while (size >= kMinimumBytes && !memory_.reserve_anywhere(size, kChunkBytes)) {
+    error = errno;
+    size /= 2;
+  }
   memory_.release();
   std::vector<size_t> sizes;
   if (const mob_status_t status = group.exchange(size, &sizes)) return status;
   *agreed = std::ranges::min(sizes);
   if (*agreed >= kMinimumBytes) return MOB_OK;
-  return fail(MOB_ERR_MEMORY,
-              "no %zu bytes of address space can be reserved for shared memory; raise the limit "
-              "(ulimit -v) of every process of the job",
-              kMinimumBytes);
+  if (size >= kMinimumBytes) {
+    return fail(MOB_ERR_MEMORY,
+                "another process of this host cannot reserve %zu bytes of address space for shared "
+                "memory, and says why",
+                kMinimumBytes);
+  }
+  return fail(MOB_ERR_MEMORY, "no %zu bytes of address space can be reserved for shared memory; %s",
+              kMinimumBytes, os::mapping_limit(error).c_str());
 }
 
 // Sets same_address_ if there is a place that is free in every process.
