@@ -4,6 +4,8 @@
 // the rank and the moment. The other ranks check the promises of failure.h. Each rank that found
 // everything in order prints one line to standard output, and nothing to standard error.
 
+#include <sys/mman.h>
+
 #include "job.h"
 #include "scenarios.h"
 
@@ -87,6 +89,50 @@ void limited(Job&) {
   expect(mob_mem_free(mem), MOB_OK, "mob_mem_free");
 }
 
+// Calls `get` in all ranks at once, with too little memory for two: at least one gets it, and the
+// others an error. Without a lock around check and reservation the kernel kills ranks here.
+template <typename Get, typename GiveBack>
+void at_once(const char* what, Get get, GiveBack give_back) {
+  constexpr int kRounds = 30;
+  for (int round = 0; round < kRounds; ++round) {
+    expect(mob_barrier(), MOB_OK, "mob_barrier");
+    const mob_status_t status = get();
+    if (status != MOB_OK) expect(status, MOB_ERR_MEMORY, what);
+    int64_t got = status == MOB_OK ? 1 : 0;
+    int64_t all = 0;
+    expect(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_INT64, &got, &all, 1), MOB_OK,
+           "mob_allreduce");
+    if (all == 0) complain("nobody got the memory in round %d", round);
+    for (mob_rank_t rank = 0; rank < mob_size(); ++rank) {  // one at a time: this may take memory
+      if (rank == mob_rank() && status == MOB_OK) give_back();
+      expect(mob_barrier(), MOB_OK, "mob_barrier");
+    }
+  }
+}
+
+// 140 MiB for each rank where there are less than 256 MiB.
+void limited_at_once(Job&) {
+  void* memory = nullptr;
+  at_once(
+      "mob_local_alloc", [&] { return mob_local_alloc(size_t{140} << 20, 64, &memory); },
+      [&] { expect(mob_local_free(memory), MOB_OK, "mob_local_free"); });
+}
+
+// Each rank has 70 MiB, and as much again is needed while its pages move.
+void moved_at_once(Job&) {
+  constexpr size_t kBytes = size_t{70} << 20;
+  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memset(memory, 1, kBytes);
+  mob_exposed_t exposed = nullptr;
+  at_once(
+      "mob_expose", [&] { return mob_expose(memory, kBytes, MOB_EXPOSE_REMAP, &exposed); },
+      [&] { expect(mob_withdraw(exposed), MOB_OK, "mob_withdraw"); });
+  for (size_t at = 0; at < kBytes; at += 4096) {
+    if (static_cast<char*>(memory)[at] != 1) complain("byte %zu is lost", at);
+  }
+  munmap(memory, kBytes);
+}
+
 struct Scenario {
   const char* name;
   void (*run)(Job& job);
@@ -147,6 +193,8 @@ constexpr Scenario kScenarios[] = {
     {"lock_all", lock_all, false},
     {"memory", memory, false},
     {"limited", limited, false},
+    {"limited_at_once", limited_at_once, false},
+    {"moved_at_once", moved_at_once, false},
 };
 
 // Killed at any point of joining: the others join, or get an error.

@@ -294,6 +294,18 @@ def test_too_little_address_space(launcher: Launcher, mib: int) -> None:
     assert re.search(r"mob_init.*\(ulimit -v\)", done.stderr.decode())
 
 
+def test_limit_on_private_memory(launcher: Launcher) -> None:
+    """The text names the limit that is in the way, which is not that on address space."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (12 << 20, 12 << 20))
+
+    done = launcher.run("-n", "2", driver(), "limited", "0", preexec_fn=limit)
+    assert done.returncode != 0
+    assert re.search(r"mob_init.*\(ulimit -d\), 12 MiB", done.stderr.decode())
+    assert "ulimit -v" not in done.stderr.decode()
+
+
 @pytest.fixture
 def small_group() -> Iterator[Path]:
     """A control group below this process's that allows 256 MiB."""
@@ -324,6 +336,17 @@ def test_limit_of_a_control_group(launcher: Launcher, small_group: Path) -> None
     script = f'echo $$ > {small_group}/cgroup.procs && exec "$@"'
     words = ["sh", "-c", script, "sh"]
     process = launcher.start("-n", "2", driver(), "limited", "0", prefix=words)
+    code, out, err = launcher.finish(process)
+    assert (code, err, survivors(out)) == (0, "", [0, 1])
+
+
+@pytest.mark.parametrize("scenario", ["limited_at_once", "moved_at_once"])
+def test_limit_of_a_control_group_for_two_at_once(
+    launcher: Launcher, small_group: Path, scenario: str
+) -> None:
+    script = f'echo $$ > {small_group}/cgroup.procs && exec "$@"'
+    words = ["sh", "-c", script, "sh"]
+    process = launcher.start("-n", "2", driver(), scenario, "0", prefix=words)
     code, out, err = launcher.finish(process)
     assert (code, err, survivors(out)) == (0, "", [0, 1])
 
