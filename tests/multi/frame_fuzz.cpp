@@ -198,9 +198,31 @@ class Fuzz {
     frame.resize(std::min(frame.size(), kMostBytes));
     FrameHeader header{1, 0, below(3), static_cast<uint32_t>(below(2)), 0, 0};
     if (one_in(16)) header.read = static_cast<uint32_t>(random_());
-    Link link(engine_.network(), engine_.peers().rank(), engine_.progress(), endpoint_,
-              engine_.messages(), 1, 0);
-    accept(link, header, frame);
+    accept(header, frame);
+  }
+
+  // Processes each recorded message with each word of its header set to each boundary value, whole
+  // and halved, and without its payload: sizes, counts, strides and lengths of lists among them.
+  void take_each_word() {
+    std::vector<Message> tried;
+    for (const Message& message : recorded) {
+      const bool is_new = std::ranges::none_of(tried, [&](const Message& other) {
+        return other.id == message.id && other.header == message.header;
+      });
+      if (!is_new) continue;
+      tried.push_back(message);
+      take({message.id, message.header, {}});
+      for (size_t at = 0; at + 4 <= message.header.size(); at += 4) {
+        for (const uint64_t value : {uint64_t{0}, uint64_t{64}, uint64_t{UINT32_MAX},
+                                     uint64_t{INT32_MAX}, UINT64_MAX, uint64_t{INT64_MAX}}) {
+          const size_t bytes = value <= UINT32_MAX ? 4 : 8;
+          if (at % bytes != 0 || at + bytes > message.header.size()) continue;
+          Message changed = message;
+          std::memcpy(changed.header.data() + at, &value, bytes);
+          take(changed);
+        }
+      }
+    }
   }
 
  private:
@@ -263,6 +285,19 @@ class Fuzz {
     }
   }
 
+  void take(const Message& message) {
+    WireMessage wire{message.payload.size(), static_cast<uint16_t>(message.id),
+                     static_cast<uint16_t>(message.header.size()), 0};
+    Bytes record(sizeof wire);
+    std::memcpy(record.data(), &wire, sizeof wire);
+    record.insert(record.end(), message.header.begin(), message.header.end());
+    if (!message.payload.empty()) record.resize(padded(record.size()));
+    record.insert(record.end(), message.payload.begin(), message.payload.end());
+    Bytes frame;
+    append_record(kFirst, record, frame);
+    if (frame.size() <= kMostBytes) accept({1, 0, 1, 0, 0, 0}, frame);
+  }
+
   void append(const Message& message, Bytes& frame) {
     const bool notify = one_in(8);
     WireMessage wire{message.payload.size(), static_cast<uint16_t>(message.id),
@@ -295,7 +330,9 @@ class Fuzz {
 
   // Only valid frames have a multiple of 16 bytes: the frame ends where the memory ends, aligned as
   // arriving frames are.
-  void accept(Link& link, const FrameHeader& header, const Bytes& frame) {
+  void accept(const FrameHeader& header, const Bytes& frame) {
+    Link link(engine_.network(), engine_.peers().rank(), engine_.progress(), endpoint_,
+              engine_.messages(), 1, 0);
     unsigned char* place = frame_.last(padded(frame.size()));
     std::memcpy(place, frame.data(), frame.size());
     static_cast<void>(link.accept(header, place, frame.size()));
@@ -310,6 +347,7 @@ class Fuzz {
 void take_bad_frames(Engine& engine, uint64_t seed, uint64_t frames) {
   records = false;
   Fuzz fuzz(engine, seed);
+  fuzz.take_each_word();
   for (uint64_t i = 0; i < frames; ++i) fuzz.take_frame();
 }
 
