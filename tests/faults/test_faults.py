@@ -7,11 +7,13 @@ driver.cpp is the program. A seed chooses which rank dies and when; FAULT_SEED c
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,6 +227,54 @@ def test_wrapper_killed(launcher: Launcher) -> None:
     ), err
     assert survivors(out) == [0, 2]
     assert code == 128 + signal.SIGKILL
+
+
+def test_ranks_that_end_before_any_joins(launcher: Launcher) -> None:
+    """All of them count as dead when another rank joins, which would wait for them for ever."""
+    script = """
+    if [ $MOBIUS_RANK != 2 ]; then echo $$ > "$D/new.$MOBIUS_RANK"; exit 0; fi
+    for rank in 0 1; do
+      until read pid < "$D/new.$rank"; do :; done
+      while [ -e /proc/$pid ]; do :; done
+    done 2> /dev/null
+    exec "$0" joining 0 3
+    """
+    done = launcher.run("-n", "3", "--on-death", "error", "sh", "-c", script, driver())
+    ends = "exited without mob_init(), which another rank has called; the others go on"
+    said = sorted(done.stderr.decode().splitlines())[:2]
+    for rank, line in enumerate(said):
+        assert line.startswith(f"mobius run: rank {rank} "), said
+        assert ends in line, said
+    assert survivors(done.stdout) == [2]
+
+
+PTRACE_SEIZE, WAIT_FOR_THREADS = 0x4206, 0x40000000
+
+
+def test_process_that_is_long_in_ending(launcher: Launcher) -> None:
+    """The launcher waits for the exit status, which says more than the lost connection."""
+    process = launcher.start("-n", "2", "--on-death", "error", driver(), "patient", "1")
+    assert process.stdout is not None
+    ready = sorted(process.stdout.readline() for _ in range(2))
+    assert ready == [b"rank 0 ready\n", b"rank 1 ready\n"]
+    rank = next(
+        pid for pid in launcher.named("fault_driver") if b"MOBIUS_RANK=1" in variables_of(pid)
+    )
+    thread = max(int(task.name) for task in Path(f"/proc/{rank}/task").iterdir())
+    assert thread != rank
+    # The kernel keeps a process until the tracer of each of its threads has seen the thread's end.
+    if ctypes.CDLL(None).ptrace(PTRACE_SEIZE, thread, None, None) != 0:
+        process.kill()
+        pytest.skip("no right to trace here")
+    os.kill(rank, signal.SIGKILL)
+    wait_until(lambda: state_of(rank) == "Z", "the rank is killed")
+    time.sleep(1)  # ten times as long as the launcher waits for the status of a living process
+    os.waitpid(thread, WAIT_FOR_THREADS)
+    code, out, err = launcher.finish(process)
+    assert "rank 1 " in err
+    assert "was killed by signal 9" in err
+    assert err.count("\n") == 1
+    assert (code, survivors(out)) == (128 + signal.SIGKILL, [0])
 
 
 def voluntary_switches(pid: int) -> int:

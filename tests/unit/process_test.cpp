@@ -14,6 +14,7 @@
 
 namespace {
 
+using mobius::os::process_is_ending;
 using mobius::os::process_start_time;
 using mobius::os::ProcessWatch;
 using mobius_test::Children;
@@ -50,6 +51,16 @@ TEST(Process, StartTimeOfNobodyIsZero) {
   const pid_t pid = children.start(sleep_for_ever);
   children.kill_one(pid);
   EXPECT_EQ(process_start_time(pid), 0U);
+}
+
+TEST(Process, NeitherTheLivingNorZombiesAreEnding) {
+  Children children;
+  const pid_t pid = children.start(sleep_for_ever);
+  EXPECT_FALSE(process_is_ending(pid));
+  EXPECT_FALSE(process_is_ending(getpid()));
+  kill(pid, SIGKILL);
+  wait_for_end_without_reaping(pid);
+  EXPECT_FALSE(process_is_ending(pid));
 }
 
 // In a namespace of process ids whose processes are not those that /proc numbers, as after

@@ -22,6 +22,7 @@
 #include "job/launch/process/limits.h"
 #include "job/launch/process/processors.h"
 #include "job/launch/process/spawn.h"
+#include "os/process/process.h"
 
 namespace mobius::launch {
 namespace {
@@ -339,8 +340,8 @@ void Supervisor::on_rank_end(mob_rank_t rank, int status) {
   } else if (state == State::kAbsent) {
     if (rendezvous_.joined() > 0) {
       fail(rank, "exited without mob_init(), which another rank has called", kExitFailed);
-    } else if (absent_ < 0) {
-      absent_ = rank;
+    } else {
+      absent_.push_back(rank);
     }
   }
 }
@@ -348,8 +349,10 @@ void Supervisor::on_rank_end(mob_rank_t rank, int status) {
 void Supervisor::on_changes() {
   for (const Rendezvous::Change& change : rendezvous_.take_changes()) {
     Rank& rank = ranks_[static_cast<size_t>(change.rank)];
-    if (change.state == Rendezvous::State::kJoined && absent_ >= 0) {
-      fail(absent_, "exited without mob_init(), which another rank has called", kExitFailed);
+    if (change.state == Rendezvous::State::kJoined) {
+      for (const mob_rank_t absent : std::exchange(absent_, {})) {
+        fail(absent, "exited without mob_init(), which another rank has called", kExitFailed);
+      }
     }
     if (change.state == Rendezvous::State::kLost && rank.pid != 0) {
       rank.lost_at = Clock::now() + kGraceAfterLoss;
@@ -381,9 +384,24 @@ void Supervisor::check_deadlines() {
   if (rendezvous_.lost() == 0 || phase_ != Phase::kRunning || interrupt_ != 0) return;
   for (size_t i = 0; i < ranks_.size(); ++i) {
     if (ranks_[i].lost_at > now) continue;
+    if (is_ending(static_cast<mob_rank_t>(i))) {
+      ranks_[i].lost_at = now + kGraceAfterLoss;
+      continue;
+    }
     ranks_[i].lost_at = kNever;
     fail(static_cast<mob_rank_t>(i), "left the job without mob_finalize()", kExitFailed);
   }
+}
+
+// Whether the exit status of a rank that has lost its connection is about to come. The kernel may
+// take long to end a process with several threads.
+bool Supervisor::is_ending(mob_rank_t rank) const {
+  siginfo_t ended{};
+  const auto child = static_cast<id_t>(ranks_[static_cast<size_t>(rank)].pid);
+  if (waitid(P_PID, child, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0) {
+    return true;
+  }
+  return os::process_is_ending(rendezvous_.member(rank).pid);
 }
 
 void Supervisor::settle_output() {

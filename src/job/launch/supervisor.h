@@ -77,6 +77,7 @@ class Supervisor {
   void on_signal(int signal, unsigned char byte);
   void on_rank_end(mob_rank_t rank, int status);
   void on_changes();
+  bool is_ending(mob_rank_t rank) const;
   void check_deadlines();
   void settle_output();
 
@@ -106,7 +107,7 @@ class Supervisor {
   mob_rank_t grouped_rank_ = -1;  // is in our process group, to read the terminal; -1: none
   mob_rank_t next_ = 0;           // to start
   mob_rank_t running_ = 0;
-  mob_rank_t absent_ = -1;  // a rank that ended well without joining
+  std::vector<mob_rank_t> absent_;  // ranks that ended well without joining
   Phase phase_ = Phase::kRunning;
   Clock::time_point kill_at_ = kNever;
   int interrupt_ = 0;  // the signal that asked the job to end, or that did end a rank

@@ -51,29 +51,32 @@ ssize_t read_some(int descriptor, char* to, size_t bytes) {
   return got;
 }
 
-// A numeric field of /proc/PID/stat, by its number in proc(5), from 4 on. 0 if there is none; then
-// errno is ENOENT or ESRCH if the process does not exist. Allocates nothing, because waiting
-// threads call it.
-uint64_t read_stat(pid_t pid, int field) {
-  const int descriptor = open_file(pid, "stat");
-  if (descriptor < 0) return 0;
-  char text[2048];  // some 50 numbers, and a name of at most 64 bytes
+constexpr size_t kStatBytes = 2048;  // some 50 numbers, and a name of at most 64 bytes
+
+// Reads a file of /proc/PID that is a "stat", and returns its field of this number in proc(5), from
+// 3 on. Null if there is none; then errno is ENOENT or ESRCH if the process does not exist.
+// Allocates nothing, because waiting threads call it.
+const char* find_stat(pid_t pid, const char* name, int field, char (&text)[kStatBytes]) {
+  const int descriptor = open_file(pid, name);
+  if (descriptor < 0) return nullptr;
   const ssize_t got = read_some(descriptor, text, sizeof text - 1);
   const int error = errno;
   ::close(descriptor);
   errno = error;
-  if (got < 0) return 0;
+  if (got < 0) return nullptr;
   errno = 0;
   text[got] = '\0';
   // The second field is the program's name in parentheses and may contain any character.
   const char* rest = std::strrchr(text, ')');
-  if (rest == nullptr) return 0;
-  ++rest;
-  for (int at = 3; at < field; ++at) {
-    rest = std::strchr(rest + 1, ' ');
-    if (rest == nullptr) return 0;
-  }
-  return std::strtoull(rest, nullptr, 10);
+  for (int at = 2; rest != nullptr && at < field; ++at) rest = std::strchr(rest + 1, ' ');
+  return rest == nullptr ? nullptr : rest + 1;
+}
+
+// A numeric field of /proc/PID/stat, from 4 on. 0 if there is none, with errno as find_stat().
+uint64_t read_stat(pid_t pid, int field) {
+  char text[kStatBytes];
+  const char* const found = find_stat(pid, "stat", field, text);
+  return found == nullptr ? 0 : std::strtoull(found, nullptr, 10);
 }
 
 }  // namespace
@@ -81,6 +84,37 @@ uint64_t read_stat(pid_t pid, int field) {
 uint64_t process_start_time(pid_t pid) { return read_stat(pid, 22); }
 
 pid_t process_parent(pid_t pid) { return static_cast<pid_t>(read_stat(pid, 4)); }
+
+bool process_is_ending(pid_t pid) {
+  constexpr uint64_t kExiting = 4;  // PF_EXITING of the kernel
+  if ((read_stat(pid, 9) & kExiting) == 0) return false;
+  const int tasks = open_file(pid, "task");
+  if (tasks < 0) return false;
+  DIR* const folder = fdopendir(tasks);
+  if (folder == nullptr) {
+    ::close(tasks);
+    return false;
+  }
+  bool are_all_ending = true;
+  bool is_zombie_alone = true;
+  while (const dirent* const entry = readdir(folder)) {
+    const long thread = std::strtol(entry->d_name, nullptr, 10);
+    if (thread <= 0) continue;
+    char name[48];
+    char text[kStatBytes];
+    std::snprintf(name, sizeof name, "task/%ld/stat", thread);
+    const char* const state = find_stat(pid, name, 3, text);
+    if (state == nullptr) continue;  // has just ended
+    is_zombie_alone = is_zombie_alone && thread == pid && *state == 'Z';
+    // The flags are the sixth field behind the state.
+    const char* flags = state;
+    for (int at = 3; flags != nullptr && at < 9; ++at) flags = std::strchr(flags + 1, ' ');
+    are_all_ending =
+        are_all_ending && flags != nullptr && (std::strtoull(flags, nullptr, 10) & kExiting) != 0;
+  }
+  closedir(folder);
+  return are_all_ending && !is_zombie_alone;
+}
 
 namespace {
 

@@ -23,6 +23,10 @@ uint64_t process_start_time(pid_t pid);
 // The parent of a process; 0 if it has none that this process can see.
 pid_t process_parent(pid_t pid);
 
+// Whether all threads of a process are ending, and the parent cannot reap it yet. False if the
+// process cannot be examined.
+bool process_is_ending(pid_t pid);
+
 // The environment with which a process was started: "NAME=value" entries, each followed by a 0
 // byte. Empty if the process belongs to another user or is gone.
 std::string process_environment(pid_t pid);
