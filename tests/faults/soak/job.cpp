@@ -16,8 +16,8 @@ namespace soak {
 namespace {
 
 // Slots that lie between bytes that nobody writes.
-void fill_guards(unsigned char* area, size_t slot_bytes) {
-  for (size_t i = 0; i <= kWriters; ++i) {
+void fill_guards(unsigned char* area, size_t writers, size_t slot_bytes) {
+  for (size_t i = 0; i <= writers; ++i) {
     std::fill_n(area + i * (slot_bytes + kGuardBytes), kGuardBytes, kGuard);
   }
 }
@@ -34,7 +34,7 @@ Job::Job(const Plan& plan) : plan_(plan), random_(plan.seed), rank_(mob_rank()),
   lanes_ = random_() % 3 == 0 ? 1 + static_cast<int>(random_() % kMostLanes) : 1;
   own_contexts_ = random_() % 2 == 0;
   rounds_ = 4 + static_cast<int>(random_() % 20);
-  slot_bytes_ = random_() % 6 == 0 ? size_t{160} << 10 : size_t{6} << 10;
+  slot_bytes_ = random_() % 10 == 0 ? size_t{160} << 10 : size_t{6} << 10;
   for (mob_rank_t each = 0; each < size_; ++each) {
     elsewhere_.push_back(mob_is_host_mate(each) != 1);
   }
@@ -47,7 +47,7 @@ bool Job::may_fail(mob_rank_t target, bool needs_target) const {
     return true;
   }
   // Threads that share a context get the errors of each other.
-  if (lanes_ == 1 || own_contexts_) return false;
+  if (!shares_errors()) return false;
   return std::ranges::any_of(plan_.fates,
                              [&](const Fate& fate) { return plan_.is_victim(fate.rank); });
 }
@@ -125,8 +125,8 @@ bool Job::expose() {
     complain("no memory for exposures");
     return false;
   }
-  fill_guards(private_, slot_bytes_);
-  fill_guards(remapped_, slot_bytes_);
+  fill_guards(private_, writers(), slot_bytes_);
+  fill_guards(remapped_, writers(), slot_bytes_);
   std::vector<void*> addresses(static_cast<size_t>(size_));
   const auto publish = [&](void* mine, std::vector<unsigned char*>& all) {
     const bool done = ok(mob_publish(MOB_TEAM_WORLD, mine, addresses.data()), "mob_publish");
@@ -147,7 +147,7 @@ bool Job::set_up() {
     if (!ok(mob_mem_address(mem_, each, 0, &address), "mob_mem_address")) return false;
     blocks_.push_back(static_cast<Block*>(address));
   }
-  fill_guards(reinterpret_cast<unsigned char*>(own_ + 1), slot_bytes_);
+  fill_guards(reinterpret_cast<unsigned char*>(own_ + 1), writers(), slot_bytes_);
   return expose() && make_teams() &&
          ok(mob_mutexes_create(MOB_TEAM_WORLD, 1, &mutexes_), "mob_mutexes_create") &&
          ok(mob_access_create(MOB_TEAM_WORLD, &access_), "mob_access_create") &&
@@ -199,12 +199,12 @@ void Job::await_deaths() {
 }
 
 void Job::check_slots(const char* what, const unsigned char* area) const {
-  for (size_t writer = 0; writer <= kWriters; ++writer) {
+  for (size_t writer = 0; writer <= writers(); ++writer) {
     const unsigned char* guard = area + writer * stride();
     if (std::any_of(guard, guard + kGuardBytes, [](unsigned char b) { return b != kGuard; })) {
       complain("%s: bytes beside the slot of writer %zu were written", what, writer);
     }
-    if (writer == kWriters) return;
+    if (writer == writers()) return;
     const unsigned char* slot = guard + kGuardBytes;
     const auto* wrong = std::find_if_not(
         slot, slot + slot_bytes_, [&](unsigned char byte) { return is_byte_of(writer, byte); });

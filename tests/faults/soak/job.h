@@ -18,7 +18,7 @@ namespace soak {
 
 constexpr mob_rank_t kMostRanks = 6;
 constexpr int kMostLanes = 3;  // threads of a rank that operate at a time
-constexpr size_t kWriters = static_cast<size_t>(kMostRanks) * kMostLanes;
+constexpr size_t kMostWriters = static_cast<size_t>(kMostRanks) * kMostLanes;
 constexpr size_t kElements = 512;  // of an array of accumulates
 constexpr size_t kGuardBytes = 64;
 constexpr unsigned char kGuard = 0xFF;
@@ -58,8 +58,8 @@ struct Block {
   uint64_t pairs[kKinds][2];  // equal whenever the lock that protects them is free
   mob_lock_t lock;
   uint64_t round;  // that its left neighbour has reached
-  uint64_t signals[kWriters];
-  uint64_t words[kWriters];
+  uint64_t signals[kMostWriters];
+  uint64_t words[kMostWriters];
   alignas(64) uint64_t sum;
   alignas(64) double doubles[kElements];
   alignas(64) uint64_t integers[kElements];
@@ -97,6 +97,8 @@ class Job {
   // From now on flushes of the target may report that a message could not be delivered.
   void note_message(mob_rank_t target) { has_message_[static_cast<size_t>(target)] = true; }
   bool may_lose(const Team& team) const;
+  // Whether another thread may take the errors of what this one has started.
+  bool shares_errors() const { return lanes_ > 1 && !own_contexts_; }
 
   Block& block(mob_rank_t rank) const { return *blocks_[static_cast<size_t>(rank)]; }
   Block& here() const { return *own_; }
@@ -105,7 +107,14 @@ class Job {
   unsigned char* exposed_slot(mob_rank_t rank, size_t writer) const;
   unsigned char* remapped_slot(mob_rank_t rank, size_t writer) const;
   double* exposed_doubles(mob_rank_t rank) const;
-  size_t writer(int lane) const { return static_cast<size_t>(rank_) * kMostLanes + lane; }
+  // Writers are the lanes of all ranks.
+  size_t writers() const { return static_cast<size_t>(size_) * static_cast<size_t>(lanes_); }
+  size_t writer(int lane) const {
+    return static_cast<size_t>(rank_) * static_cast<size_t>(lanes_) + static_cast<size_t>(lane);
+  }
+  mob_rank_t rank_of_writer(size_t writer) const {
+    return static_cast<mob_rank_t>(writer / static_cast<size_t>(lanes_));
+  }
   mob_mutexes_t mutexes() const { return mutexes_; }
   mob_access_t access() const { return access_; }
   mob_epoch_t epoch() const { return epoch_; }
@@ -117,7 +126,7 @@ class Job {
  private:
   static void count(uint64_t& word) { __atomic_fetch_add(&word, 1, __ATOMIC_SEQ_CST); }
   size_t stride() const { return slot_bytes_ + kGuardBytes; }
-  size_t area_bytes() const { return kGuardBytes + kWriters * stride(); }
+  size_t area_bytes() const { return kGuardBytes + writers() * stride(); }
   bool survivors_are_all() const { return teams_[1].size() == size_; }
   bool make_team(std::vector<mob_rank_t> members);
   bool make_teams();

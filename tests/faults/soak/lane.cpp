@@ -190,6 +190,10 @@ void Lane::handles() {
   }
   for (const Started& each : all) {
     if (each.place.copy->empty()) continue;
+    if (job_.shares_errors() && job_.may_fail(each.target, each.place.needs_target)) {
+      each.place.copy->clear();
+      continue;
+    }
     std::copy_n(mine_.data() + each.local, each.bytes, each.place.copy->data() + each.start);
     if (std::memcmp(mine_.data() + each.local, back_.data() + each.local, each.bytes) != 0) {
       complain("%zu bytes at %zu of rank %d, %s: wrong bytes", each.bytes, each.start, each.target,

@@ -22,7 +22,7 @@ struct Inbox {
   std::vector<unsigned char> payload;
   std::vector<unsigned char> expected;
 };
-Inbox inboxes[kWriters];
+std::vector<Inbox> inboxes;  // by writer
 
 void take_payload(mob_token_t token, void* argument) {
   Inbox& inbox = *static_cast<Inbox*>(argument);
@@ -34,7 +34,7 @@ void take_payload(mob_token_t token, void* argument) {
   if (inbox.header.wants_reply == 0) return;
   MessageHeader header = inbox.header;
   header.wants_reply = 0;
-  const auto sender = static_cast<mob_rank_t>(header.writer / kMostLanes);
+  const auto sender = inbox.job->rank_of_writer(header.writer);
   inbox.job->note_message(sender);
   const mob_status_t status =
       mob_message_reply(token, kReply, &header, sizeof header, inbox.payload.data(),
@@ -48,8 +48,8 @@ void take_message(const mob_message_t* message, void*, mob_delivery_t* delivery)
   if (message->header_bytes == sizeof header) {
     std::memcpy(&header, message->header, sizeof header);
   }
-  if (header.writer >= kWriters || message->payload_bytes > inboxes[0].payload.size() ||
-      static_cast<mob_rank_t>(header.writer / kMostLanes) != message->source) {
+  if (header.writer >= inboxes.size() || message->payload_bytes > inboxes[0].payload.size() ||
+      inboxes[0].job->rank_of_writer(header.writer) != message->source) {
     return complain("a message of rank %d with a wrong header", message->source);
   }
   Inbox& inbox = inboxes[header.writer];
@@ -383,6 +383,7 @@ void fill_message(const MessageHeader& header, unsigned char* payload, size_t by
 }
 
 bool register_handlers(Job& job) {
+  inboxes.resize(job.writers());
   for (Inbox& inbox : inboxes) {
     inbox.job = &job;
     inbox.payload.resize(job.slot_bytes());

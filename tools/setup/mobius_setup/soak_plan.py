@@ -138,7 +138,7 @@ def make_plan(seed: int, on_hosts: bool | None = None) -> Plan:
         name: chance.choice(values) for name, values in choices.items() if chance.random() < 0.2
     }
     if hosts > 1:
-        settings |= {"MOBIUS_PEER_TIMEOUT_MS": "5000", "MOBIUS_LOG": "error"}
+        settings["MOBIUS_LOG"] = "error"
     return Plan(seed, ranks, hosts, on_death, early, fates, launcher, settings)
 
 
