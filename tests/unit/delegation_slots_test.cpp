@@ -217,7 +217,7 @@ TEST_F(DelegationSlotsOf, ATargetThatDiesWithARequestEndsTheWait) {
 }
 
 // Each is carried out once if it was done, and never if not, however often the target looks away.
-TEST_F(DelegationSlotsOf, WhatIsWithdrawnAndWhatIsDoneAddUp) {
+TEST_F(DelegationSlotsOf, WithdrawnAndDoneRequestsAddUp) {
   uint64_t word = 0;
   uint64_t one = 1;
   std::atomic<bool> ended = false;
