@@ -391,16 +391,20 @@ Fact network_interface() {
   const bool is_known = settings.load(environ) == MOB_OK;
   const std::string name = is_known ? settings.text(base::SettingId::kInterface) : "";
   const bool is_named = !name.empty();
-  std::vector<os::Interface> all = os::host_interfaces();
-  std::ranges::stable_sort(all, os::better);
+  const std::vector<os::Interface> listed = os::host_interfaces();
+  std::vector<const os::Interface*> all;
+  for (const os::Interface& each : listed) all.push_back(&each);
+  std::ranges::sort(all, [](const os::Interface* a, const os::Interface* b) {
+    return os::better(*a, *b) || (!os::better(*b, *a) && a < b);
+  });
   os::Subnet subnet;
   const bool is_subnet = is_named && os::parse_subnet(name, &subnet);
   const os::Interface* chosen = nullptr;
-  for (const os::Interface& each : all) {
-    const bool fits = !is_named   ? each.running && !each.loopback
-                      : is_subnet ? subnet.contains(each.address)
-                                  : each.name == name;
-    if (fits && chosen == nullptr) chosen = &each;
+  for (const os::Interface* each : all) {
+    const bool fits = !is_named   ? each->running && !each->loopback
+                      : is_subnet ? subnet.contains(each->address)
+                                  : each->name == name;
+    if (fits && chosen == nullptr) chosen = each;
   }
   if (chosen == nullptr) {
     return {"interface", "interface",
@@ -419,11 +423,11 @@ Fact network_interface() {
   } else {
     text += ", unless all hosts of a job have another subnet in common";
   }
-  for (const os::Interface& each : all) {
-    if (is_named || each.loopback || each.name == chosen->name) continue;
-    const char* reason = os::drawback(each);
-    const bool slower = each.speed < chosen->speed;
-    text += fmt::format("; not {}: {}", title(each),
+  for (const os::Interface* each : all) {
+    if (is_named || each->loopback || each->name == chosen->name) continue;
+    const char* reason = os::drawback(*each);
+    const bool slower = each->speed < chosen->speed;
+    text += fmt::format("; not {}: {}", title(*each),
                         reason != nullptr ? reason
                         : slower          ? "it is slower"
                                           : "it is not faster");

@@ -13,6 +13,7 @@ struct Common {
   std::string subnet;
   uint8_t drawbacks = 0;
   uint32_t speed = 0;
+  size_t order = 0;  // in the list of the first host
 };
 
 bool same_subnet(const Contact& a, const Contact& b) {
@@ -25,7 +26,7 @@ bool is_link_local(const Contact& contact) { return (contact.drawbacks & 1) != 0
 // number alone.
 bool find_common(const Contact& first, std::span<const std::vector<Contact>> others,
                  Common* common) {
-  *common = {first.subnet().text(), first.drawbacks, first.speed};
+  *common = {first.subnet().text(), first.drawbacks, first.speed, 0};
   std::vector<sockaddr_storage> addresses = {first.address()};
   for (const std::vector<Contact>& host : others) {
     const auto found =
@@ -49,11 +50,13 @@ std::vector<std::string> networks_to_try(std::span<const std::vector<Contact>> h
   for (const Contact& contact : hosts.empty() ? std::vector<Contact>() : hosts.front()) {
     Common common;
     if (!is_link_local(contact) && find_common(contact, hosts.subspan(1), &common)) {
+      common.order = found.size();
       found.push_back(common);
     }
   }
-  std::ranges::stable_sort(found, [](const Common& a, const Common& b) {
-    return std::make_tuple(a.drawbacks, b.speed) < std::make_tuple(b.drawbacks, a.speed);
+  std::ranges::sort(found, [](const Common& a, const Common& b) {
+    return std::make_tuple(a.drawbacks, b.speed, a.order) <
+           std::make_tuple(b.drawbacks, a.speed, b.order);
   });
   std::vector<std::string> networks;
   for (const Common& common : found) {

@@ -199,7 +199,10 @@ std::vector<Contact> contacts(std::span<const Interface> interfaces) {
       usable.push_back(&each);
     }
   }
-  std::ranges::stable_sort(usable, [](const auto* a, const auto* b) { return better(*a, *b); });
+  // Of equals the first, as the kernel lists them.
+  std::ranges::sort(usable, [](const Interface* a, const Interface* b) {
+    return better(*a, *b) || (!better(*b, *a) && a < b);
+  });
   std::vector<Contact> result;
   for (const Interface* each : usable) {
     if (result.size() == kMostContacts) break;
