@@ -15,7 +15,7 @@
 enum { kRounds = 15, kLarge = 512 << 10, kMost = 64 << 10, kStrided = 128 };
 
 enum { kSync = SHMEM_COLLECT_SYNC_SIZE + SHMEM_BCAST_SYNC_SIZE + SHMEM_REDUCE_SYNC_SIZE };
-static long pSync[2][kSync];
+static long sync_area[2][kSync];
 static long static_word;
 static volatile long bare_word;
 static long sink;
@@ -88,17 +88,17 @@ static void bare(void) {
   }
 }
 
-/* Each call uses another pSync than the one before. */
+/* Each call uses another sync_area than the one before. */
 static void collective(const char* unit, size_t bytes, long times) {
   char name[64];
   const int pes = shmem_n_pes();
   snprintf(name, sizeof name, "broadcast of %s", unit);
-  MEASURE(name, times, shmem_broadcast64(to, from, bytes / 8, 0, 0, 0, pes, pSync[i % 2]));
+  MEASURE(name, times, shmem_broadcast64(to, from, bytes / 8, 0, 0, 0, pes, sync_area[i % 2]));
   shmem_barrier_all();
   snprintf(name, sizeof name, "sum of %s", unit);
   MEASURE(name, times,
           shmem_long_sum_to_all((long*)(void*)to, (long*)(void*)from, (int)(bytes / 8), 0, 0, pes,
-                                work, pSync[i % 2]));
+                                work, sync_area[i % 2]));
   shmem_barrier_all();
 }
 
@@ -107,7 +107,7 @@ int main(void) {
   shmem_init();
   me = shmem_my_pe();
   peer = (me + 1) % shmem_n_pes();
-  for (j = 0; j < kSync; ++j) pSync[0][j] = pSync[1][j] = SHMEM_SYNC_VALUE;
+  for (j = 0; j < kSync; ++j) sync_area[0][j] = sync_area[1][j] = SHMEM_SYNC_VALUE;
   word = (long*)shmem_malloc(64);
   from = (char*)shmem_malloc(kLarge);
   to = (char*)shmem_malloc(kLarge);
