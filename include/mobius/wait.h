@@ -155,9 +155,10 @@ MOB_API mob_status_t mob_test_until_some(const mob_wait_set_t* set, size_t* indi
 
 /**
  * Sets a function that the calling thread runs repeatedly during its waits in the library, after it
- * has spun for MOBIUS_SPIN_NS. For a program whose other communication library makes progress only
- * when this thread calls it. A thread that sleeps in a wait wakes up for the function: at first
- * after 50 µs, later less often, and at least once per millisecond.
+ * has spun for MOBIUS_SPIN_NS, and now and then while it serves others' requests all the time. For
+ * a program whose other communication library makes progress only when this thread calls it. A
+ * thread that sleeps in a wait wakes up for the function: at first after 50 µs, later less often,
+ * and at least once per millisecond.
  *
  * @param call      the function, or null for none (the default). It must not call this library,
  * wait, throw, or leave by longjmp()

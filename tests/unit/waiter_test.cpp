@@ -235,6 +235,18 @@ TEST(WaiterThatYields, SleepsNoEarlierThanItsTimeIsOver) {
   EXPECT_GE(now_ns() - again, policy.yield_ns);
 }
 
+TEST(WaiterThatAlwaysFindsWork, RunsItsHook) {
+  const WaitPolicy policy = {.spin_ns = 1000, .yields = 1, .yield_ns = 5'000'000};
+  int runs = 0;
+  idle_hook = {[](void* count) { ++*static_cast<int*>(count); }, &runs};
+  Patience patience(policy, nullptr);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(patience.next(Work::kSome), Patience::Step::kAgain);
+  }
+  idle_hook = {};
+  EXPECT_GE(runs, 10);
+}
+
 TEST(WaiterThatYields, NotAtAllIfItNeedNot) {
   const WaitPolicy policy = {};
   EXPECT_EQ(Patience(policy, nullptr).next(), Patience::Step::kSleep);

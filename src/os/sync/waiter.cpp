@@ -33,7 +33,11 @@ Patience::Step Patience::next_patient(Work work) {
     yield_end_ = 0;
     spun_ = false;
     // A waiter that always finds work must also notice that its condition cannot come to hold.
-    if (++busy_ % kPollsPerClock == 0 && watch_ends()) return Step::kGiveUp;
+    // Its hook runs, too: whoever makes the work may wait for what the hook does.
+    if (++busy_ % kPollsPerClock == 0) {
+      if (idle_hook.call != nullptr) idle_hook.call(idle_hook.argument);
+      if (watch_ends()) return Step::kGiveUp;
+    }
     return Step::kAgain;
   }
   if (work == Work::kForNear) {
