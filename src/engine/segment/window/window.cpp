@@ -18,6 +18,10 @@ using base::fail;
 
 constexpr size_t kMinimumBytes = size_t{64} << 20;
 
+// Windows at different addresses keep their distance a multiple of this where there is room, so
+// that one offset has such an alignment in every process (shmem_align()).
+constexpr size_t kCommonAlignment = size_t{64} << 20;
+
 // Places that programs, heaps, libraries and stacks leave alone on x86-64 and (the lower ones) on
 // 47-bit and smaller address spaces elsewhere. Sanitizers occupy some of them.
 constexpr uintptr_t kCandidates[] = {0x600000000000, 0x500000000000, 0x300000000000,
@@ -53,7 +57,8 @@ mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings)
                 size);
   }
   mob_status_t status = MOB_OK;
-  if (!same_address_ && !memory_.reserve_anywhere(size, kChunkBytes)) {
+  if (!same_address_ && !memory_.reserve_anywhere(size, kCommonAlignment) &&
+      !memory_.reserve_anywhere(size, kChunkBytes)) {
     status = fail(MOB_ERR_MEMORY, "%zu bytes of address space could not be reserved again", size);
   }
   if (status == MOB_OK) status = attach(group.segment());
