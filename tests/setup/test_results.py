@@ -44,8 +44,9 @@ def test_ctest_results() -> None:
 def test_pytest_results(tmp_path: Path) -> None:
     cases = tmp_path / "test_cases.py"
     cases.write_text(
+        "import time\n"
         "import pytest\n"
-        "def test_good(): pass\n"
+        "def test_good(): time.sleep(0.01)\n"  # pytest writes milliseconds
         "def test_bad(): assert 1 == 2\n"
         "def test_skipped(): pytest.skip('no such thing here')\n"
         "@pytest.fixture\n"
