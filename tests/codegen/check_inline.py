@@ -27,10 +27,10 @@ OPERATIONS = {
     "flush": (1, 7),
     "flush_all": (1, 7),
     "fence": (1, 6),
-    # Also checks that the word is aligned.
-    "fetch_add8": (3, 29),
-    "swap8": (3, 29),
-    "compare_swap8": (3, 30),
+    # Also checks that the word is aligned. Clang 14 saves a register for the path not taken.
+    "fetch_add8": (3, 31),
+    "swap8": (3, 31),
+    "compare_swap8": (3, 32),
 }
 # Calls that continue the former one: the inlined part completely, no instruction of it atomic, and
 # a jump to the rest.
@@ -68,12 +68,24 @@ def is_conditional(mnemonic: str) -> bool:
 
 
 def hot_path(code: list[tuple[int, str, str]]) -> list[str]:
-    """The mnemonics from the start to the first return, in memory order: the predicted path."""
+    """The mnemonics from the start to the first return, the predicted path.
+
+    A jump to a common end of the function is followed, and counted.
+    """
+    place = {address: index for index, (address, _, _) in enumerate(code)}
     path: list[str] = []
-    for _, mnemonic, _ in code:
+    index = 0
+    while index < len(code) and len(path) <= len(code):
+        _, mnemonic, operands = code[index]
         path.append(mnemonic)
-        if mnemonic in ("ret", "retq", "jmp"):
+        if mnemonic in ("ret", "retq"):
             break
+        index += 1
+        if mnemonic == "jmp":
+            target = re.match(r"([0-9a-f]+)", operands)
+            if target is None or int(target[1], 16) not in place:
+                break
+            index = place[int(target[1], 16)]
     return path
 
 
