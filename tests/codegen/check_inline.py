@@ -27,11 +27,13 @@ OPERATIONS = {
     "flush": (1, 7),
     "flush_all": (1, 7),
     "fence": (1, 6),
-    # Also checks that the word is aligned. Clang 14 saves a register for the path not taken.
-    "fetch_add8": (3, 31),
-    "swap8": (3, 31),
-    "compare_swap8": (3, 32),
+    # Also checks that the word is aligned.
+    "fetch_add8": (3, 29),
+    "swap8": (3, 29),
+    "compare_swap8": (3, 30),
 }
+# Clang 14 saves a register for the path that is not taken, and jumps to the end of the function.
+MORE_BY_CLANG = {"fetch_add8": 2, "swap8": 2, "compare_swap8": 2}
 # Calls that continue the former one: the inlined part completely, no instruction of it atomic, and
 # a jump to the rest.
 STARTED = ("put_nbi", "get_nbi")
@@ -113,13 +115,15 @@ def main() -> int:
         print("skipped: objdump is not installed (package binutils)")
         return SKIP
     functions = disassemble(compiler, include, source)
+    version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True)
+    family = "clang" if "clang" in version.stdout else "gcc"
     failures = 0
     for name, (branches, most) in OPERATIONS.items():
         path = hot_path(functions[name])
         conditional = sum(is_conditional(mnemonic) for mnemonic in path)
         calls = sum(mnemonic.startswith("call") for mnemonic in path)
         ok = path[-1].startswith("ret") and not calls and conditional == branches
-        ok = ok and len(path) <= most
+        ok = ok and len(path) <= most + (MORE_BY_CLANG.get(name, 0) if family == "clang" else 0)
         failures += not ok
         print(
             f"{'ok    ' if ok else 'FAILED'} {name}: {len(path)} instructions, "
@@ -135,8 +139,6 @@ def main() -> int:
         ok = ok and not any(one.startswith(("call", "lock", "xchg", "mfence")) for one in body)
         failures += not ok
         print(f"{'ok    ' if ok else 'FAILED'} {name}: {len(body)} instructions: {' '.join(body)}")
-    version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True)
-    family = "clang" if "clang" in version.stdout else "gcc"
     for name, (branches, most_by_family) in LOOPS.items():
         if family not in most_by_family:
             continue

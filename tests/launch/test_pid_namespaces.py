@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from launch_tools import HANG_SECONDS, Launcher, command
+from launch_tools import HANG_SECONDS, Launcher, command, wait_until
 
 SUITE = Path(command()).parent / "multi_tests"
 ANEW = ["unshare", "--pid", "--fork", "--mount-proc"]
@@ -48,12 +48,18 @@ def test_ranks_where_proc_is_another_namespaces_are_not_taken_for_dead() -> None
 def test_descendants_are_ended_where_proc_is_another_namespaces(launcher: Launcher) -> None:
     """Those of the job, and no other process that has such a number somewhere."""
     script = "(setsid sleep 1000 &); echo > $D/runs.$MOBIUS_RANK; exit 3"
-    inner = f"'{command()}' run -n 2 sh -c '{script}'; echo ended with $?; exec sleep 0.2"
-    done = subprocess.run(
-        [*ELSEWHERE, "sh", "-c", inner + "; pgrep -c sleep"],
-        capture_output=True,
+    # The shell stays, because the kernel ends all processes of a namespace with its first one.
+    inner = f"'{command()}' run -n 2 sh -c '{script}'; echo ended with $?; read wait"
+    process = subprocess.Popen(
+        [*ELSEWHERE, "sh", "-c", inner],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env=launcher.environment(),
-        check=False,
     )
-    assert b"ended with 3" in done.stdout
-    assert b"could not be ended" not in done.stderr
+    launcher.started.append(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ended with 3\n"
+    wait_until(lambda: not launcher.named("sleep"), "the descendants end")
+    _, err = process.communicate(b"go on\n", timeout=HANG_SECONDS)
+    assert b"could not be ended" not in err

@@ -64,5 +64,6 @@ int main(int argc, char** argv) {
   shmem_finalize();
   if (is(name, "after_finalize")) shmem_long_p(words, 1, 0);
   if (is(name, "finalize_twice")) shmem_finalize();
+  puts("went on");
   return 0;
 }

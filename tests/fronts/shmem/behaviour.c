@@ -236,6 +236,28 @@ static void sessions(void) {
   for (i = 0; i < 16; ++i) CHECK(table[i] == (uint64_t)i + 1);
 }
 
+/* Different strides at both sides. */
+static void strides(void) {
+  static long dest[16], got[16];
+  long source[16];
+  int i;
+  for (i = 0; i < 16; ++i) source[i] = 100 * shmem_my_pe() + i;
+  shmem_long_iput(dest, source, 3, 2, 4, right_pe());
+  shmem_barrier_all();
+  for (i = 0; i < 4; ++i) CHECK(dest[3 * i] == 100 * left_pe() + 2 * i);
+  CHECK(dest[1] == 0 && dest[8] == 0);
+  shmem_long_iget(got, dest, 1, 3, 4, right_pe());
+  for (i = 0; i < 4; ++i) CHECK(got[i] == 100 * shmem_my_pe() + 2 * i);
+  shmem_barrier_all();
+  shmem_long_ibput(dest, source, 5, 3, 2, 3, right_pe());
+  shmem_barrier_all();
+  for (i = 0; i < 6; ++i) CHECK(dest[5 * (i / 2) + i % 2] == 100 * left_pe() + 3 * (i / 2) + i % 2);
+  memset(got, 0, sizeof got);
+  shmem_long_ibget(got, dest, 2, 5, 2, 3, right_pe());
+  for (i = 0; i < 6; ++i) CHECK(got[i] == 100 * shmem_my_pe() + 3 * (i / 2) + i % 2);
+  shmem_barrier_all();
+}
+
 static void quiets(void) {
   static long words[2];
   shmem_ctx_t ctx;
@@ -394,6 +416,7 @@ int main(void) {
     statics();
     teams();
     if (round == 0) sessions();
+    if (round == 0) strides();
     quiets();
     threads();
     locks();

@@ -100,8 +100,8 @@ ALL_SIZED(DEFINE_RMA_TEST, )
 #define DEFINE_BLOCK_TEST(N, BYTES, PUT, GET)                                                      \
   static void test_size_##N(void* object, uint64_t* signal) {                                      \
     char* const dest = (char*)object;                                                              \
-    char source[8 * BYTES];                                                                        \
-    char back[8 * BYTES];                                                                          \
+    char source[9 * BYTES];                                                                        \
+    char back[9 * BYTES];                                                                          \
     size_t i;                                                                                      \
     for (i = 0; i < sizeof source; ++i) source[i] = (char)(i + 5 * (size_t)me);                    \
     memset(back, 0, sizeof back);                                                                  \
@@ -115,7 +115,7 @@ ALL_SIZED(DEFINE_RMA_TEST, )
                              right);                                                               \
     shmem_ctx_##PUT##_signal(ctx, dest + 7 * BYTES, source + 7 * BYTES, 1, signal, 1,              \
                              SHMEM_SIGNAL_ADD, right);                                             \
-    shmem_ctx_##PUT##_signal_nbi(ctx, dest + 7 * BYTES, source + 7 * BYTES, 1, signal, 1,          \
+    shmem_ctx_##PUT##_signal_nbi(ctx, dest + 8 * BYTES, source + 8 * BYTES, 1, signal, 1,          \
                                  SHMEM_SIGNAL_ADD, right);                                         \
     shmem_ctx_quiet(ctx);                                                                          \
     shmem_barrier_all();                                                                           \
@@ -124,7 +124,7 @@ ALL_SIZED(DEFINE_RMA_TEST, )
     shmem_##GET(back, dest, 1, right);                                                             \
     shmem_ctx_##GET(ctx, back + BYTES, dest + BYTES, 1, right);                                    \
     shmem_##GET##_nbi(back + 2 * BYTES, dest + 2 * BYTES, 2, right);                               \
-    shmem_ctx_##GET##_nbi(ctx, back + 4 * BYTES, dest + 4 * BYTES, 4, right);                      \
+    shmem_ctx_##GET##_nbi(ctx, back + 4 * BYTES, dest + 4 * BYTES, 5, right);                      \
     settle();                                                                                      \
     CHECK(memcmp(back, source, sizeof source) == 0);                                               \
   }
