@@ -81,7 +81,7 @@ def bed_of(folder: Path, script: str) -> soak.Bed:
     program.chmod(0o755)
     scratch = folder / "scratch"
     scratch.mkdir()
-    return soak.Bed(folder, scratch, False)
+    return soak.Bed(folder, scratch, False, has_own_tmp=False)
 
 
 NOBODY_DIES = Plan(1, 1, 1, "end", False)

@@ -38,15 +38,8 @@ SETTLE_S = 20.0
 # After so many jobs none runs for a moment, and nothing may be left.
 BATCH = 100
 _INSIDE = "MOBIUS_SOAK_INSIDE"
-_NAMESPACES = (
-    "unshare",
-    *("--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child", "--mount-proc"),
-    "sh",
-    "-c",
-    "mount --bind /dev/null /proc/kallsyms; mount -t tmpfs tmpfs /dev/shm; "
-    'case $PWD/ in /tmp/*) ;; *) mount -t tmpfs tmpfs /tmp ;; esac; "$@"; exit $?',
-    "sh",
-)
+# The value of _INSIDE where the jobs have a folder /tmp of their own, and where they have not.
+_OWN_TMP, _COMMON_TMP = "own-tmp", "common-tmp"
 
 
 @dataclass
@@ -81,6 +74,7 @@ class Bed:
     root: Path
     folder: Path
     is_private: bool
+    has_own_tmp: bool
     # In the environment of all processes of all jobs; see MARK.
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -104,15 +98,19 @@ class Bed:
 def main(arguments: list[str]) -> int:
     """Runs jobs as the command line says; returns the exit code."""
     options = _parse(arguments)
-    if _INSIDE not in os.environ and _can_have_namespaces():
-        words = [*_NAMESPACES, sys.executable, "-m", "mobius_setup.soak", *arguments]
-        return _run_inside(words)
+    tmp = Path("/tmp")
+    needs_tmp = any(path.is_relative_to(tmp) for path in (options.root, Path.cwd()))
+    namespaces = _namespaces(not needs_tmp)
+    if _INSIDE not in os.environ and _can_have(namespaces):
+        words = [*namespaces, sys.executable, "-m", "mobius_setup.soak", *arguments]
+        return _run_inside(words, _COMMON_TMP if needs_tmp else _OWN_TMP)
     is_private = _INSIDE in os.environ
     if is_private:
         _start_loopback()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with tempfile.TemporaryDirectory(prefix="soak-", dir=options.root / ".mobius") as folder:
-        bed = Bed(options.root, Path(folder), is_private)
+        has_own_tmp = os.environ.get(_INSIDE) == _OWN_TMP
+        bed = Bed(options.root, Path(folder), is_private, has_own_tmp)
         return _soak(bed, options)
 
 
@@ -126,10 +124,22 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _can_have_namespaces() -> bool:
+def _namespaces(with_own_tmp: bool) -> tuple[str, ...]:
+    """A command that runs the words after it in namespaces of their own."""
+    mounts = "mount --bind /dev/null /proc/kallsyms; mount -t tmpfs tmpfs /dev/shm; "
+    if with_own_tmp:
+        mounts += "mount -t tmpfs tmpfs /tmp; "
+    return (
+        "unshare",
+        *("--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child", "--mount-proc"),
+        *("sh", "-c", mounts + '"$@"; exit $?', "sh"),
+    )
+
+
+def _can_have(namespaces: tuple[str, ...]) -> bool:
     try:
         done = subprocess.run(
-            [*_NAMESPACES, "true"],
+            [*namespaces, "true"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -140,8 +150,8 @@ def _can_have_namespaces() -> bool:
     return done.returncode == 0
 
 
-def _run_inside(words: list[str]) -> int:
-    process = subprocess.Popen(words, env={**os.environ, _INSIDE: "1"})
+def _run_inside(words: list[str], inside: str) -> int:
+    process = subprocess.Popen(words, env={**os.environ, _INSIDE: inside})
     while process.poll() is None:
         with contextlib.suppress(KeyboardInterrupt):  # the process inside has it, too, and sums up
             process.wait()
@@ -361,10 +371,10 @@ def _left_behind(bed: Bed) -> list[str]:
     """What is left while no job runs."""
     left = [f"process {_describe(pid)}" for pid in _marked(f"{MARK}={bed.mark}")]
     left += [f"file {path}" for path in bed.folder.iterdir()]
-    for folder in ("/dev/shm", "/tmp"):
+    for folder, is_own in (("/dev/shm", bed.is_private), ("/tmp", bed.has_own_tmp)):
         with contextlib.suppress(OSError):
             for path in Path(folder).iterdir():
-                if bed.is_private or "mobius" in path.name:
+                if is_own or "mobius" in path.name:
                     left.append(f"file {path}")
     with contextlib.suppress(OSError):
         for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()[1:]:
