@@ -10,41 +10,29 @@
 namespace mobius::shmem {
 namespace {
 
-mob_status_t update8(shmem_amo_t_ what, int rank, void* place, uint64_t value, uint64_t expected,
-                     uint64_t* old) {
+template <typename Word, auto kAdd, auto kAnd, auto kOr, auto kXor, auto kSwap, auto kCompareSwap>
+mob_status_t update(shmem_amo_t_ what, int rank, void* place, Word value, Word expected,
+                    Word* old) {
   switch (what) {
     case SHMEM_AMO_ADD_:
-      return mob_fetch_add8(rank, place, value, old);
+      return kAdd(rank, place, value, old);
     case SHMEM_AMO_AND_:
-      return mob_fetch_and8(rank, place, value, old);
+      return kAnd(rank, place, value, old);
     case SHMEM_AMO_OR_:
-      return mob_fetch_or8(rank, place, value, old);
+      return kOr(rank, place, value, old);
     case SHMEM_AMO_XOR_:
-      return mob_fetch_xor8(rank, place, value, old);
+      return kXor(rank, place, value, old);
     case SHMEM_AMO_SWAP_:
-      return mob_swap8(rank, place, value, old);
+      return kSwap(rank, place, value, old);
     default:
-      return mob_compare_swap8(rank, place, expected, value, old);
+      return kCompareSwap(rank, place, expected, value, old);
   }
 }
 
-mob_status_t update4(shmem_amo_t_ what, int rank, void* place, uint32_t value, uint32_t expected,
-                     uint32_t* old) {
-  switch (what) {
-    case SHMEM_AMO_ADD_:
-      return mob_fetch_add4(rank, place, value, old);
-    case SHMEM_AMO_AND_:
-      return mob_fetch_and4(rank, place, value, old);
-    case SHMEM_AMO_OR_:
-      return mob_fetch_or4(rank, place, value, old);
-    case SHMEM_AMO_XOR_:
-      return mob_fetch_xor4(rank, place, value, old);
-    case SHMEM_AMO_SWAP_:
-      return mob_swap4(rank, place, value, old);
-    default:
-      return mob_compare_swap4(rank, place, expected, value, old);
-  }
-}
+constexpr auto update8 = update<uint64_t, mob_fetch_add8, mob_fetch_and8, mob_fetch_or8,
+                                mob_fetch_xor8, mob_swap8, mob_compare_swap8>;
+constexpr auto update4 = update<uint32_t, mob_fetch_add4, mob_fetch_and4, mob_fetch_or4,
+                                mob_fetch_xor4, mob_swap4, mob_compare_swap4>;
 
 uint64_t update_at(shmem_amo_t_ what, int rank, void* place, uint64_t value, uint64_t expected,
                    unsigned bytes, const char* call) {
