@@ -13,7 +13,7 @@
 namespace mobius::mpi {
 namespace {
 
-// What the MPI keeps with a request.
+// The MPI keeps one of these with each request.
 struct Outcome {
   mob_status_t status = MOB_OK;
 };

@@ -244,7 +244,7 @@ MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   if (window == nullptr) return real::Win_free(win);
   if (is_in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
   const Progressing progressing;
-  // What this process did in the window is done before any member frees its part.
+  // This process completes its operations in the window before any member frees its part.
   static_cast<void>(mob_flush_all());
   // Its callbacks may still look at the window.
   const int result = real::Win_free(win);

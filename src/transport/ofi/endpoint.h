@@ -176,8 +176,8 @@ class Endpoint {
   // An address of another endpoint as an error text names it: "192.0.2.3:41233 on hostb".
   std::string text_of(std::span<const unsigned char> address) const;
 
-  // What to do about a peer that has never answered, as the end of an error text: "; this process
-  // uses interface ...". "" for all others.
+  // The end of an error text about a peer that has never answered, which tells the user how to
+  // mend it: "; this process uses interface ...". "" for all other peers.
   std::string advice(PeerId peer) const;
 
   // Declares a peer dead, as if the network had reported it: the next poll() ends its operations

@@ -169,7 +169,7 @@ class Lane {
   // Some operations, on any ranks; in a thread of its own, with a context of its own.
   void run(size_t operations, mob_context_t context);
   void step();
-  // What this lane has put last is there.
+  // Checks that each target holds the bytes that this lane put there last.
   void check_end();
 
  private:

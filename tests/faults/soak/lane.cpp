@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What one thread of a rank does on its own, to memory of any rank.
+// Each thread of a rank works on memory of any rank, independently of the others.
 
 #include <sys/mman.h>
 

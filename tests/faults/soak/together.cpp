@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What ranks of the soak do together: messages, collective calls, joint objects.
+// The ranks of the soak exchange messages, and make collective calls and joint objects.
 
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@
 namespace soak {
 namespace {
 
-// What has come from a writer. Handlers run one at a time.
+// The messages that a rank has received from one sender. Handlers run one at a time.
 struct Inbox {
   Job* job = nullptr;
   uint32_t last = 0;

@@ -386,7 +386,8 @@ def _dynamic_comm(s: Setting) -> list[Job]:
 
 
 def _schedule(s: Setting) -> list[Job]:
-    # 124 KB is the largest size that is not moved by remote memory access by itself.
+    # 124 KB is the largest size that is moved by remote memory access only if the origin has the
+    # target's key.
     large = s.pick(
         (_KB, 16 * _KB, 64 * _KB, 124 * _KB, _MB),
         sorted([124 * _KB, *(_KB << step for step in range(11))]),
