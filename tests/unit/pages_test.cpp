@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <iterator>
+#include <vector>
 
 #include "os/memory/fork_copies.h"
 
@@ -177,6 +178,30 @@ TEST_F(Moving, AllPagesOfAFile) {
   expect_contents();
   ASSERT_EQ(make_private(start(), bytes_, place()), MOB_OK);
   expect_contents();
+}
+
+// The program has split the mapping, and has put a file of its own into its midst.
+TEST_F(Moving, EachPartComesBackAndOtherFilesStay) {
+  ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
+  for (size_t page = 100; page < 400; page += 2) {
+    ASSERT_EQ(mprotect(pages_ + page * page_, page_, PROT_READ), 0);
+  }
+  const int program = memfd_create("pages_test_program", MFD_CLOEXEC);
+  ASSERT_GE(program, 0);
+  ASSERT_EQ(ftruncate(program, static_cast<off_t>(page_)), 0);
+  unsigned char* const own = pages_ + 1000 * page_;
+  ASSERT_EQ(mmap(own, page_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, program, 0), own);
+  const std::vector<AddressRange> parts = still_shared(start(), bytes_, place());
+  EXPECT_GE(parts.size(), 300u);
+  ASSERT_EQ(make_private(parts, start(), place()), MOB_OK);
+  EXPECT_TRUE(still_shared(start(), bytes_, place()).empty());
+  for (const size_t page : kUsed) copy_[page * page_ + page % page_] = 0;
+  expect_contents();
+  *own = 9;
+  unsigned char seen = 0;
+  EXPECT_EQ(pread(program, &seen, 1, 0), 1);
+  EXPECT_EQ(seen, 9);
+  close(program);
 }
 
 template <typename What>

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "base/status.h"
 #include "os/file/held_descriptor.h"
 #include "os/memory/mappings.h"
+#include "os/process/process.h"
 
 namespace mobius::os {
 namespace {
@@ -305,31 +307,37 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
                     pointer(start));
 }
 
-SharedParts still_shared(uintptr_t start, size_t bytes) {
+std::vector<AddressRange> still_shared(uintptr_t start, size_t bytes, SharedPlace place) {
   const uintptr_t end = start + bytes;
-  SharedParts found;
-  const bool known = for_each_mapping([&](const Mapping& mapping) {
-    if (mapping.end <= start) return true;
-    if (mapping.first >= end || found.count == SharedParts::kMost) return false;
-    if (mapping.access[3] == 's' && std::strstr(mapping.line, "/memfd:") != nullptr) {
-      found.parts[found.count++] = {std::max(mapping.first, start), std::min(mapping.end, end)};
-    }
-    return true;
-  });
-  if (!known) {
-    found.count = 1;
-    found.parts[0] = {start, end};
-  }
+  std::vector<AddressRange> found;
+  struct stat file{};
+  const bool known =
+      fstat(place.descriptor, &file) == 0 && for_each_mapping([&](const Mapping& it) {
+        if (it.end <= start) return true;
+        if (it.first >= end) return false;
+        if (it.access[3] == 's' && is_mapping_of(it.line, file)) {
+          found.push_back({std::max(it.first, start), std::min(it.end, end)});
+        }
+        return true;
+      });
+  if (!known) found.assign(1, {start, end});
   return found;
 }
 
-mob_status_t make_private(const SharedParts& shared, uintptr_t start, SharedPlace place) {
-  for (size_t i = 0; i < shared.count; ++i) {
-    const AddressRange& part = shared.parts[i];
-    const SharedPlace there{place.descriptor, place.offset + (part.start - start)};
-    if (const mob_status_t status = make_private(part.start, part.end - part.start, there)) {
-      return status;
+mob_status_t make_private(std::span<const AddressRange> parts, uintptr_t start, SharedPlace place) {
+  const auto place_of = [&](const AddressRange& part) {
+    return SharedPlace{place.descriptor, place.offset + (part.start - start)};
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const AddressRange& part = parts[i];
+    const mob_status_t status = make_private(part.start, part.end - part.start, place_of(part));
+    if (status == MOB_OK) continue;
+    // The shared pages still hold the contents.
+    for (const AddressRange& before : parts.first(i)) {
+      raw::map(pointer(before.start), before.end - before.start, MAP_SHARED | MAP_FIXED,
+               place.descriptor, place_of(before).offset);
     }
+    return status;
   }
   return MOB_OK;
 }

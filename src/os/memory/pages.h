@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace mobius::os {
 
@@ -58,18 +60,13 @@ mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPl
 // shared.
 mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place);
 
-// The parts of a range of moved pages that are still mappings of shared memory: the program may
-// have unmapped others, or put mappings of its own there, although it must not before they are
-// withdrawn. Lowest first, at most `kMost`. Allocates.
-struct SharedParts {
-  static constexpr size_t kMost = 64;
-  AddressRange parts[kMost];
-  size_t count = 0;
-};
-SharedParts still_shared(uintptr_t start, size_t bytes);
+// The parts of a range of moved pages that are still mappings of the file of `place`: the program
+// may have unmapped others, or put mappings of its own there, although it must not before they are
+// withdrawn. Lowest first. Allocates.
+std::vector<AddressRange> still_shared(uintptr_t start, size_t bytes, SharedPlace place);
 
 // As make_private(), for the parts of the range that begins at `start` and moved to `place`.
-mob_status_t make_private(const SharedParts& shared, uintptr_t start, SharedPlace place);
+mob_status_t make_private(std::span<const AddressRange> parts, uintptr_t start, SharedPlace place);
 
 // Maps a place at an address. False if the range is in use, or if the program's heap or stack may
 // want to grow into it.

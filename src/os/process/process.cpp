@@ -149,17 +149,21 @@ std::optional<bool> has_mapped(std::FILE* maps, const struct stat& file) {
   size_t room = 0;
   std::optional<bool> found;
   while (!found.value_or(false) && getline(&line, &room, maps) > 0) {
-    unsigned major_number = 0;
-    unsigned minor_number = 0;
-    unsigned long inode = 0;
-    found = std::sscanf(line, "%*s %*s %*s %x:%x %lu", &major_number, &minor_number, &inode) == 3 &&
-            makedev(major_number, minor_number) == file.st_dev && inode == file.st_ino;
+    found = is_mapping_of(line, file);
   }
   std::free(line);
   return found;
 }
 
 }  // namespace
+
+bool is_mapping_of(const char* line, const struct stat& file) {
+  unsigned major_number = 0;
+  unsigned minor_number = 0;
+  unsigned long inode = 0;
+  return std::sscanf(line, "%*s %*s %*s %x:%x %lu", &major_number, &minor_number, &inode) == 3 &&
+         makedev(major_number, minor_number) == file.st_dev && inode == file.st_ino;
+}
 
 std::optional<bool> has_mapped(pid_t pid, int file) {
   struct stat about{};

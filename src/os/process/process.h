@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -34,6 +35,9 @@ std::string process_environment(pid_t pid);
 // Bytes that differ from process to process and that only processes of the same user can read: the
 // addresses at which the kernel placed its parts. Empty if they cannot be read.
 std::string process_private_bytes(pid_t pid);
+
+// Whether a line of a file /proc/PID/maps is that of a mapping of this file.
+bool is_mapping_of(const char* line, const struct stat& file);
 
 // Whether a process has a file mapped; nothing if its mappings cannot be read.
 std::optional<bool> has_mapped(pid_t pid, int file);

@@ -160,7 +160,8 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
 mob_status_t Remaps::move_back(const Moved& moved) {
   const os::SharedPlace place = place_of(moved.region);
   os::announce_move(moved.first_page, moved.page_bytes);
-  const os::SharedParts shared = os::still_shared(moved.first_page, moved.page_bytes);
+  const std::vector<os::AddressRange> shared =
+      os::still_shared(moved.first_page, moved.page_bytes, place);
   const mob_status_t status =
       move_pages("mob_withdraw", [&] { return os::make_private(shared, moved.first_page, place); });
   if (status == MOB_OK) os::end_copies(moved.first_page);
