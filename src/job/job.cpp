@@ -36,6 +36,8 @@ constexpr uint64_t kNetworkSpinNs = 100'000;
 constexpr uint64_t kYieldNs = 1'000'000;
 // Between two attempts to reach a launcher that has dropped the connection.
 constexpr timespec kPause{0, 2'000'000};
+// A launcher drops the oldest connection when very many come at once.
+constexpr int kMostGreetings = 100;
 
 }  // namespace
 
@@ -278,13 +280,12 @@ mob_status_t Job::greet_launcher(const Secret& secret, mob_rank_t rank, Nonce* n
 }
 
 mob_status_t Job::join_launcher(const Settings& settings, const Secret& secret, mob_rank_t rank) {
-  constexpr int kMostTries = 100;
   Nonce nonce;
   Message answer;
   int descriptor = -1;
   bool dropped = false;
   mob_status_t status = MOB_OK;
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMostGreetings; ++i) {
     status = greet_launcher(secret, rank, &nonce, &answer, &descriptor, &dropped);
     if (!dropped) break;
     nanosleep(&kPause, nullptr);
@@ -366,12 +367,18 @@ void request_abort(const char* const* environment, int exit_code, const char* re
       !parse_rank(settings.text(SettingId::kRank), &abort.rank)) {
     return;
   }
-  os::UnixSocket launcher;
-  Nonce challenge;
-  // If the launcher is gone, the job has ended already.
-  if (connect_to_job(secret, &launcher, &challenge) != MOB_OK) return;
-  seal(abort, secret, challenge);
-  static_cast<void>(launcher.send(&abort, sizeof abort));
+  for (int i = 0; i < kMostGreetings; ++i) {
+    os::UnixSocket launcher;
+    Nonce challenge;
+    if (connect_to_job(secret, &launcher, &challenge) == MOB_OK) {
+      seal(abort, secret, challenge);
+      if (launcher.send(&abort, sizeof abort) == MOB_OK) return;
+    }
+    // If the launcher is gone, the job has ended already. Otherwise it has dropped the connection,
+    // as in greet_launcher().
+    if (!launcher.is_open()) return;
+    nanosleep(&kPause, nullptr);
+  }
 }
 
 }  // namespace mobius::job

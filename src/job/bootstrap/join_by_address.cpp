@@ -151,8 +151,9 @@ class SegmentHost {
       bool is_empty = false;
       const mob_status_t status = listener_.accept(&client.socket, &client.pid, &is_empty);
       if (status != MOB_OK) {
-        const bool may_pass = errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-                              errno == ENOMEM || errno == ECONNABORTED;
+        if (errno == ECONNABORTED) continue;
+        const bool may_pass =
+            errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
         if (!may_pass || ++accept_failures_ == kMostAcceptFailures) return status;
         if (!unknown_.empty()) unknown_.erase(unknown_.begin());
         pause_a_moment();

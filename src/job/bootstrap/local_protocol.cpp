@@ -30,6 +30,7 @@ mob_status_t connect_to_job(const Secret& secret, os::UnixSocket* connection, No
   if (status != MOB_OK) return status;
   if (message.magic != kProtocolMagic || message.version != kProtocolVersion ||
       message.type != MessageType::kChallenge) {
+    connection->close();
     return base::fail(
         MOB_ERR_SYSTEM,
         "another version of the protocol is spoken there; use the `mobius` command that "
