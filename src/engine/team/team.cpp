@@ -40,7 +40,7 @@ Team& Team::local_team() { return backend_ != nullptr ? backend_->local_team() :
 
 // For setup calls and barriers: their callers do not catch exceptions, or do not know the team.
 template <typename Call>
-mob_status_t Team::go_across(Call call) {
+mob_status_t Team::go_inter_host(Call call) {
   try {
     return call();
   } catch (const std::bad_alloc&) {
@@ -49,9 +49,9 @@ mob_status_t Team::go_across(Call call) {
   }
 }
 
-mob_status_t Team::barrier_across() {
+mob_status_t Team::barrier_inter_host() {
   services_.remote_objects.locks().settle();
-  return go_across([this] { return backend_->barrier(); });
+  return go_inter_host([this] { return backend_->barrier(); });
 }
 
 // For a team of two. This member's barrier message reaches the other one after its puts there, and
@@ -87,7 +87,7 @@ mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
 }
 
 mob_status_t Team::exchange_across(const void* mine, size_t bytes, void* all) {
-  return go_across([&] { return backend_->exchange(mine, bytes, all); });
+  return go_inter_host([&] { return backend_->exchange(mine, bytes, all); });
 }
 
 bool Team::is_broken() const {

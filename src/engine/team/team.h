@@ -62,7 +62,7 @@ class Team {
   // (full fence). MOB_ERR_PEER when a member died; the team is unusable then.
   mob_status_t barrier() {
     if (backend_ != nullptr) [[unlikely]] {
-      return barrier_across();
+      return barrier_inter_host();
     }
     if (size() > 1) return rounds_.barrier();
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -117,11 +117,11 @@ class Team {
   bool depart();
 
  private:
-  mob_status_t barrier_across();
+  mob_status_t barrier_inter_host();
   mob_status_t meet_other(const char* call, mob_rank_t rank, Kind kind);
   mob_status_t exchange_across(const void* mine, size_t bytes, void* all);
   template <typename Call>
-  mob_status_t go_across(Call call);
+  mob_status_t go_inter_host(Call call);
 
   const TeamServices& services_;
   const TeamMap map_;

@@ -66,7 +66,6 @@ struct Contact {
   uint8_t reserved;
   sockaddr_storage address() const;
   Subnet subnet() const;
-  bool operator==(const Contact&) const = default;
 };
 static_assert(sizeof(Contact) == 24);
 

@@ -37,19 +37,6 @@ bool listed_children(pid_t process, std::vector<pid_t>* children) {
   return found;
 }
 
-pid_t parent_of(const char* process) {
-  std::FILE* file = std::fopen(("/proc/" + std::string(process) + "/stat").c_str(), "re");
-  if (file == nullptr) return 0;
-  char line[512];
-  const size_t length = std::fread(line, 1, sizeof line - 1, file);
-  std::fclose(file);
-  line[length] = '\0';
-  // The name of a process may contain anything, so the fields start after the last parenthesis.
-  const char* name_end = std::strrchr(line, ')');
-  int parent = 0;
-  return name_end != nullptr && std::sscanf(name_end, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
 // The ids of a process in the namespaces of process ids that it is in, from that of /proc inwards.
 std::vector<pid_t> ids_of(const std::string& process) {
   std::vector<pid_t> ids;
@@ -88,7 +75,7 @@ std::vector<pid_t> children(pid_t process) {
   if (processes == nullptr) return found;
   while (const dirent* entry = readdir(processes)) {
     const pid_t pid = std::atoi(entry->d_name);
-    if (pid > 0 && parent_of(entry->d_name) == process) found.push_back(pid);
+    if (pid > 0 && os::process_parent(pid) == process) found.push_back(pid);
   }
   closedir(processes);
   return found;
