@@ -56,6 +56,8 @@ mob_op_t op_of(shmem_amo_t_ what) {
       return MOB_BAND;
     case SHMEM_AMO_OR_:
       return MOB_BOR;
+    case SHMEM_AMO_SWAP_:
+      return MOB_REPLACE;
     default:
       return MOB_BXOR;
   }
@@ -98,6 +100,21 @@ uint64_t shmem_amo_slow_(shmem_ctx_t ctx, shmem_amo_t_ what, void* dest, uint64_
   return update_at(what, rank, place, value, expected, bytes, call);
 }
 
+uint64_t shmem_fetch_slow_(shmem_ctx_t ctx, const void* source, unsigned bytes, int pe,
+                           const char* call) {
+  const int rank = world_pe(ctx, pe, call);
+  const char* const place = place_in(source, rank, call, "source");
+  const InContext in(ctx);
+  if (bytes == 8) {
+    uint64_t value = 0;
+    check(mob_get8(rank, place, &value), call);
+    return value;
+  }
+  uint32_t value = 0;
+  check(mob_get4(rank, place, &value), call);
+  return value;
+}
+
 // To another host it is an accumulate, which shares a message with others and needs no answer.
 void shmem_update_slow_(shmem_ctx_t ctx, shmem_amo_t_ what, void* dest, uint64_t value,
                         unsigned bytes, int pe, const char* call) {
@@ -134,7 +151,7 @@ void shmem_update_slow_(shmem_ctx_t ctx, shmem_amo_t_ what, void* dest, uint64_t
   DEFINE_FETCH(N, T, swap, SHMEM_AMO_SWAP_)                               \
   DEFINE_BOTH(N##_atomic_fetch_nbi, (T * fetch, const T* source, int pe), \
               (shmem_ctx_t ctx, T * fetch, const T* source, int pe),      \
-              shmem_get_slow_(ctx, fetch, source, sizeof(T), pe, call))
+              *fetch = from_word<T>(shmem_fetch_slow_(ctx, source, sizeof(T), pe, call)))
 #define DEFINE_AMO(A, N, T)                                                                        \
   DEFINE_EXTENDED(A, N, T)                                                                         \
   DEFINE_FETCH(N, T, fetch_add, SHMEM_AMO_ADD_)                                                    \

@@ -189,8 +189,10 @@ SHMEM_TWIN(void*, malloc_with_hints, (size_t size, long)) {
 
 SHMEM_TWIN(void*, align, (size_t alignment, size_t size)) {
   constexpr const char* kCall = "shmem_align";
+  check_started(kCall);
+  if (size == 0) return nullptr;
   if (alignment > kChunkBytes && alignment <= common_alignment &&
-      (alignment & (alignment - 1)) == 0 && size != 0 && size + alignment > size) {
+      (alignment & (alignment - 1)) == 0 && size + alignment > size) {
     auto* const block = static_cast<char*>(allocate(kChunkBytes, size + alignment, kCall));
     if (block == nullptr) return nullptr;
     void* const aligned = block + (-reinterpret_cast<uintptr_t>(block) & (alignment - 1));
@@ -198,7 +200,6 @@ SHMEM_TWIN(void*, align, (size_t alignment, size_t size)) {
     return aligned;
   }
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kChunkBytes) {
-    check_started(kCall);
     if (debugs())
       die(kCall, "alignment %zu is not a power of two up to %zu", alignment, common_alignment);
     return nullptr;

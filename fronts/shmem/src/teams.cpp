@@ -201,6 +201,14 @@ SHMEM_TWIN(void, team_destroy, (shmem_team_t team)) {
     die(kCall, "a predefined team cannot be destroyed");
   }
   check_team(team, kCall);
+  {
+    const std::lock_guard lock(contexts_mutex);
+    std::erase_if(contexts, [&](shmem_ctx_t each) {
+      const bool is_of_team = static_cast<ContextRest*>(each->more)->team == team;
+      if (is_of_team) free_context(each, kCall);
+      return is_of_team;
+    });
+  }
   check(mob_team_free(team->engine), kCall);
   delete[] team->pes;
   delete team;

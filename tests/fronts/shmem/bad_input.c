@@ -27,6 +27,14 @@ int main(int argc, char** argv) {
   if (is(name, "no_such_pe")) shmem_long_p(words, 1, shmem_n_pes());
   if (is(name, "negative_pe")) (void)shmem_char_g(block, -1);
   if (is(name, "no_context")) shmem_ctx_long_p(SHMEM_CTX_INVALID, words, 1, 0);
+  if (is(name, "context_of_team")) {
+    shmem_team_t team;
+    shmem_ctx_t ctx;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    CHECK(shmem_team_create_ctx(team, 0, &ctx) == 0);
+    shmem_team_destroy(team);
+    shmem_ctx_destroy(ctx);
+  }
   if (is(name, "no_team")) shmem_team_sync(SHMEM_TEAM_INVALID);
   if (is(name, "no_root")) shmem_broadcastmem(SHMEM_TEAM_WORLD, words, words + 1, 8, 9);
   if (is(name, "active_set")) shmem_barrier(0, 1, shmem_n_pes() + 1, words);

@@ -5,8 +5,9 @@
 /* The inlined paths of shmem.h. Not an interface: programs call nothing here.
  *
  * A symmetric object of the heap lies in PE `pe` at the caller's address plus offsets[pe]. The
- * inlined call of Möbius does the rest for a PE of the same host. Everything else (static
- * variables, other hosts, errors, the debug mode, where `heap_bytes` is 0) takes the call with
+ * inlined call of Möbius does the rest for a PE of the same host, and for one of another host where
+ * that call keeps the promises of OpenSHMEM. Everything else (static variables, errors, contexts
+ * and atomic operations between hosts, the debug mode, where `heap_bytes` is 0) takes the call with
  * "slow" in its name, which begins anew. */
 
 typedef struct shmem_state_ {
@@ -42,13 +43,18 @@ MOB_API uint64_t shmem_amo_slow_(shmem_ctx_t ctx, shmem_amo_t_ what, void* dest,
 /* The same, where the former value is not wanted: need not wait for another host. */
 MOB_API void shmem_update_slow_(shmem_ctx_t ctx, shmem_amo_t_ what, void* dest, uint64_t value,
                                 unsigned bytes, int pe, const char* call);
-MOB_API void shmem_quiet_slow_(shmem_ctx_t ctx, const char* call);
+/* Ends the job: the flush of shmem_quiet() has failed. */
+MOB_API void shmem_quiet_failed_(const char* call);
 MOB_API void shmem_fence_slow_(shmem_ctx_t ctx, const char* call);
 /* `type` is a word's; the value has it, extended to 64 bits. */
 MOB_API void shmem_wait_slow_(const void* ivar, mob_type_t type, int cmp, uint64_t value,
                               const char* call);
 MOB_API int shmem_test_slow_(const void* ivar, mob_type_t type, int cmp, uint64_t value,
                              const char* call);
+
+/* Fetches a word atomically; as shmem_amo_slow_(). */
+MOB_API uint64_t shmem_fetch_slow_(shmem_ctx_t ctx, const void* source, unsigned bytes, int pe,
+                                   const char* call);
 
 /* The address of an object of the heap in `pe`; null if the slow call has to find out. */
 MOB_INLINE_PART_ char* shmem_in_heap_(const void* here, int pe) {
@@ -71,6 +77,8 @@ MOB_INLINE_PART_ int shmem_store_(shmem_ctx_t ctx, void* dest, const void* sourc
   const int rank = shmem_world_pe_(ctx, pe);
   char* const there = shmem_in_heap_(dest, rank);
   if (MOB_UNLIKELY(there == 0)) return 0;
+  /* A put to another host belongs to the context in use, which the slow call changes. */
+  if (ctx != SHMEM_CTX_DEFAULT && MOB_UNLIKELY(!shmem_state_.is_one_host)) return 0;
   if (bytes == 8) {
     uint64_t value;
     __builtin_memcpy(&value, source, 8);
@@ -148,7 +156,11 @@ MOB_INLINE_PART_ void shmem_get_(shmem_ctx_t ctx, void* dest, const void* source
 }
 MOB_INLINE_PART_ void shmem_get_nbi_(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes,
                                      int pe, const char* call) {
-  if (SHMEM_IS_ELEMENT_(bytes) && shmem_load_(ctx, dest, source, bytes, pe)) return;
+  /* From another host shmem_load_() would wait for the answer. */
+  if (SHMEM_IS_ELEMENT_(bytes) && MOB_LIKELY(shmem_state_.is_one_host) &&
+      shmem_load_(ctx, dest, source, bytes, pe)) {
+    return;
+  }
   shmem_get_nbi_slow_(ctx, dest, source, bytes, pe, call);
 }
 
@@ -171,6 +183,31 @@ MOB_INLINE_PART_ void shmem_get_nbi_(shmem_ctx_t ctx, void* dest, const void* so
       shmem_get_slow_(ctx, &fetched_, source, sizeof(T), pe, call);     \
       return fetched_;                                                  \
     }                                                                   \
+  } while (0)
+
+/* An atomic set and fetch. Between hosts a put is not atomic beside updates (mobius/atomic.h). */
+#define SHMEM_SET_(ctx, T, dest, value, pe, call)                                 \
+  do {                                                                            \
+    if (MOB_LIKELY(shmem_state_.is_one_host)) {                                   \
+      SHMEM_P_(ctx, T, dest, value, pe, call);                                    \
+    } else {                                                                      \
+      T of_set_ = (value);                                                        \
+      uint64_t word_ = 0;                                                         \
+      __builtin_memcpy(&word_, &of_set_, sizeof(T)); /* little-endian */          \
+      shmem_update_slow_(ctx, SHMEM_AMO_SWAP_, dest, word_, sizeof(T), pe, call); \
+    }                                                                             \
+  } while (0)
+#define SHMEM_FETCH_(ctx, T, source, pe, call)                                    \
+  do {                                                                            \
+    T value_;                                                                     \
+    if (MOB_LIKELY(shmem_load_(ctx, &value_, source, sizeof(T), pe))) {           \
+      return value_;                                                              \
+    } else {                                                                      \
+      const uint64_t word_ = shmem_fetch_slow_(ctx, source, sizeof(T), pe, call); \
+      T fetched_;                                                                 \
+      __builtin_memcpy(&fetched_, &word_, sizeof(T));                             \
+      return fetched_;                                                            \
+    }                                                                             \
   } while (0)
 
 #define SHMEM_DEFINE_AMO_OF_(op, what)                                                           \
@@ -266,7 +303,7 @@ SHMEM_INLINE_(int, my_pe, (void)) { return shmem_state_.me; }
 SHMEM_INLINE_(int, n_pes, (void)) { return shmem_state_.n_pes; }
 
 SHMEM_INLINE_(void, quiet, (void)) {
-  if (MOB_UNLIKELY(mob_flush_all() != MOB_OK)) shmem_quiet_slow_(SHMEM_CTX_DEFAULT, "shmem_quiet");
+  if (MOB_UNLIKELY(mob_flush_all() != MOB_OK)) shmem_quiet_failed_("shmem_quiet");
 }
 SHMEM_INLINE_(void, fence, (void)) {
   if (MOB_UNLIKELY(mob_fence() != MOB_OK)) shmem_fence_slow_(SHMEM_CTX_DEFAULT, "shmem_fence");
@@ -304,12 +341,13 @@ SHMEM_LIST_RMA_(SHMEM_DEFINE_RMA_, )
 SHMEM_LIST_SIZES_(SHMEM_DEFINE_SIZED_, )
 SHMEM_DEFINE_MOVES_(putmem, getmem, void, 1)
 
-#define SHMEM_DEFINE_AMO_EXTENDED_(A, N, T)                                                     \
-  SHMEM_BOTH_(T, N##_atomic_fetch, SHMEM_G_(ctx, T, source, pe, call), const T* source, int pe) \
-  SHMEM_ALONE_(T, N##_fetch, SHMEM_G_(ctx, T, source, pe, call), const T* source, int pe)       \
-  SHMEM_BOTH_(void, N##_atomic_set, SHMEM_P_(ctx, T, dest, value, pe, call), T* dest, T value,  \
-              int pe)                                                                           \
-  SHMEM_ALONE_(void, N##_set, SHMEM_P_(ctx, T, dest, value, pe, call), T* dest, T value, int pe)
+#define SHMEM_DEFINE_AMO_EXTENDED_(A, N, T)                                                      \
+  SHMEM_BOTH_(T, N##_atomic_fetch, SHMEM_FETCH_(ctx, T, source, pe, call), const T* source,      \
+              int pe)                                                                            \
+  SHMEM_ALONE_(T, N##_fetch, SHMEM_FETCH_(ctx, T, source, pe, call), const T* source, int pe)    \
+  SHMEM_BOTH_(void, N##_atomic_set, SHMEM_SET_(ctx, T, dest, value, pe, call), T* dest, T value, \
+              int pe)                                                                            \
+  SHMEM_ALONE_(void, N##_set, SHMEM_SET_(ctx, T, dest, value, pe, call), T* dest, T value, int pe)
 #define SHMEM_DEFINE_AMO_REAL_(A, N, T)                                                          \
   SHMEM_DEFINE_AMO_EXTENDED_(A, N, T)                                                            \
   SHMEM_BOTH_(T, N##_atomic_swap, return shmem_##N##_swap_word_(ctx, dest, value, pe, call),     \

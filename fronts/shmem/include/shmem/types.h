@@ -130,12 +130,12 @@ typedef struct shmem_context_* shmem_ctx_t;
 /** A team of PEs. */
 typedef struct shmem_team_* shmem_team_t;
 
-/** What a team is asked for (shmem_team_split_strided()). */
+/** The properties of a team that its creator asks for (shmem_team_split_strided()). */
 typedef struct {
   int num_contexts; /**< contexts that the program will make of the team at a time */
 } shmem_team_config_t;
 
-/** What a session is told (shmem_ctx_session_start()). */
+/** The hints that a program gives for a session (shmem_ctx_session_start()). */
 typedef struct {
   size_t total_ops; /**< calls that the program expects to make in it */
 } shmem_ctx_session_config_t;
