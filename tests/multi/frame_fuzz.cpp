@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Malformed frames of a process on another host that has the key of the job: `frame_fuzz [SEED
-// [FRAMES]]`, as a job of two ranks on two virtual hosts, neither of which serves by a thread
-// (MOBIUS_PROGRESS=poll).
+// Malformed frames of a process on another host that has the key of the job, in a job of two ranks
+// on two virtual hosts, neither of which serves by a thread (MOBIUS_PROGRESS=poll).
 //
-// Rank 1 makes some operations of every kind on rank 0, which keeps copies of the library's
-// messages. Then rank 0 processes frames of changed copies as if they came from rank 1, each at the
-// end of memory that an inaccessible page follows. They must have no effects that valid messages
-// could not have: no access outside the frame, no write outside memory of the job.
+//   frame_fuzz [SEED [FRAMES [FOLDER]]]   random frames
+//   frame_fuzz record FOLDER              writes a file for each kind of message
+//   frame_fuzz replay FOLDER...           the frames of files or folders, whole and cut off
+//   frame_fuzz guided FOLDER [OPTIONS]    frames by libFuzzer, with its options (preset fuzz)
+//
+// Both ranks make some operations of every kind on each other, and rank 0 keeps copies of the
+// library's messages. Then rank 0 processes frames of changed copies, and of the files, as if they
+// came from rank 1, each at the end of memory that an inaccessible page follows. They must have no
+// effects that valid messages could not have: no access outside the frame, no write outside memory
+// of the job.
 //
 // The last line names the seed and says "right". The job ends then without finalising, because its
 // state no longer matches the other rank's.
@@ -28,6 +33,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "frame_files.h"
 
 namespace {
 
@@ -44,7 +50,8 @@ using mobius::engine::padded;
 using mobius::engine::WireMessage;
 using mobius::engine::WireNotify;
 
-using Bytes = std::vector<unsigned char>;
+using frame_files::Bytes;
+using frame_files::Files;
 
 constexpr unsigned kUserHandler = 5;
 constexpr size_t kWords = 512;
@@ -124,8 +131,8 @@ void take_user_message(const mob_message_t* message, void* argument, mob_deliver
   static_cast<void>(delivery);
 }
 
-// Rank 1 makes operations of every kind on rank 0.
-void do_everything(uint64_t* words, mob_counter_t counter, mob_mutexes_t mutexes,
+// Makes operations of every kind on another rank.
+void do_everything(mob_rank_t target, uint64_t* words, mob_counter_t counter, mob_mutexes_t mutexes,
                    mob_access_t access) {
   uint64_t local[64] = {1, 2, 3};
   uint64_t old[64] = {};
@@ -137,7 +144,7 @@ void do_everything(uint64_t* words, mob_counter_t counter, mob_mutexes_t mutexes
   for (const mob_kind_t kind : {MOB_PUT, MOB_GET, MOB_ACCUMULATE, MOB_FETCH_ACCUMULATE}) {
     mob_transfer_t transfer{};
     transfer.kind = kind;
-    transfer.rank = 0;
+    transfer.rank = target;
     transfer.remote = words;
     transfer.local = local;
     transfer.type = MOB_UINT64;
@@ -163,26 +170,43 @@ void do_everything(uint64_t* words, mob_counter_t counter, mob_mutexes_t mutexes
     transfer.local_span_count = 1;
     need(mob_transfer(&transfer), "a transfer of spans");
   }
-  need(mob_compare_swap8(0, words, 1, 2, old), "mob_compare_swap8");
-  need(mob_put_signal(0, words, local, 8, words + 3, 1, MOB_SIGNAL_SET), "mob_put_signal");
-  need(mob_notify(0), "mob_notify");
-  need(mob_message_send(0, kUserHandler, local, 8, local, 100, nullptr), "mob_message_send");
-  need(mob_mutex_lock(mutexes, 0, 0, nullptr), "mob_mutex_lock");
-  need(mob_mutex_unlock(mutexes, 0, 0), "mob_mutex_unlock");
-  need(mob_access_lock(access, 0, MOB_SHARED, nullptr), "mob_access_lock");
-  need(mob_access_unlock(access, 0), "mob_access_unlock");
-  need(mob_access_lock_nbi(access, 0, MOB_EXCLUSIVE), "mob_access_lock_nbi");
-  need(mob_get8(0, words, old), "mob_get8");
-  need(mob_access_unlock(access, 0), "mob_access_unlock");
-  need(mob_access_lock_nbi(access, 0, MOB_EXCLUSIVE), "mob_access_lock_nbi");
-  need(mob_put8(0, words, *old), "mob_put8");
-  need(mob_access_unlock(access, 0), "mob_access_unlock");
-  need(mob_flush(0), "mob_flush");
+  need(mob_compare_swap8(target, words, 1, 2, old), "mob_compare_swap8");
+  need(mob_put_signal(target, words, local, 8, words + 3, 1, MOB_SIGNAL_SET), "mob_put_signal");
+  need(mob_notify(target), "mob_notify");
+  need(mob_message_send(target, kUserHandler, local, 8, local, 100, nullptr), "mob_message_send");
+  need(mob_mutex_lock(mutexes, 0, target, nullptr), "mob_mutex_lock");
+  need(mob_mutex_unlock(mutexes, 0, target), "mob_mutex_unlock");
+  need(mob_access_lock(access, target, MOB_SHARED, nullptr), "mob_access_lock");
+  need(mob_access_unlock(access, target), "mob_access_unlock");
+  need(mob_access_lock_nbi(access, target, MOB_EXCLUSIVE), "mob_access_lock_nbi");
+  need(mob_get8(target, words, old), "mob_get8");
+  need(mob_access_unlock(access, target), "mob_access_unlock");
+  need(mob_access_lock_nbi(access, target, MOB_EXCLUSIVE), "mob_access_lock_nbi");
+  need(mob_put8(target, words, *old), "mob_put8");
+  need(mob_access_unlock(access, target), "mob_access_unlock");
+  need(mob_flush(target), "mob_flush");
+}
+
+// Transfers by remote memory access, whose permission ends with the memory.
+void put_much(mob_rank_t target) {
+  constexpr size_t kBytes = size_t{1} << 20;
+  const std::vector<unsigned char> local(kBytes, 1);
+  mob_mem_t mem = nullptr;
+  void* there = nullptr;
+  need(mob_mem_alloc(kBytes, &mem), "mob_mem_alloc");
+  need(mob_mem_address(mem, target, 0, &there), "mob_mem_address");
+  for (int i = 0; i < 2; ++i) {
+    need(mob_put(target, there, local.data(), kBytes), "mob_put");
+    need(mob_flush(target), "mob_flush");
+  }
+  need(mob_mem_free(mem), "mob_mem_free");
 }
 
 class Fuzz {
  public:
-  Fuzz(Engine& engine, uint64_t seed) : engine_(engine), random_(seed), frame_(kMostBytes) {
+  // `frames`: of files, taken now and then.
+  Fuzz(Engine& engine, uint64_t seed, std::vector<Bytes> frames = {})
+      : engine_(engine), frames_(std::move(frames)), random_(seed), frame_(kMostBytes) {
     mobius::transport::ofi::Options options;
     options.interface = "127.0.0.1";
     options.allow_loopback = true;
@@ -192,13 +216,17 @@ class Fuzz {
   // Processes a frame of one to three messages, changed or not.
   void take_frame() {
     Bytes frame;
-    for (uint64_t left = 1 + below(3); left > 0; --left) append(any_message(), frame);
+    if (!frames_.empty() && one_in(4)) {
+      frame = frames_[below(frames_.size())];
+      change(frame, 0);
+    } else {
+      for (uint64_t left = 1 + below(3); left > 0; --left) append(any_message(), frame);
+    }
     if (one_in(4)) change(frame, 0);
     if (one_in(8)) frame.resize(below(frame.size() + 1));
-    frame.resize(std::min(frame.size(), kMostBytes));
     FrameHeader header{1, 0, below(3), static_cast<uint32_t>(below(2)), 0, 0};
     if (one_in(16)) header.read = static_cast<uint32_t>(random_());
-    accept(header, frame);
+    take(header, std::move(frame));
   }
 
   // Processes each recorded message with each word of its header set to each boundary value, whole
@@ -211,7 +239,7 @@ class Fuzz {
       });
       if (!is_new) continue;
       tried.push_back(message);
-      take({message.id, message.header, {}});
+      take_whole({message.id, message.header, {}});
       for (size_t at = 0; at + 4 <= message.header.size(); at += 4) {
         for (const uint64_t value : {uint64_t{0}, uint64_t{64}, uint64_t{UINT32_MAX},
                                      uint64_t{INT32_MAX}, UINT64_MAX, uint64_t{INT64_MAX}}) {
@@ -219,24 +247,32 @@ class Fuzz {
           if (at % bytes != 0 || at + bytes > message.header.size()) continue;
           Message changed = message;
           std::memcpy(changed.header.data() + at, &value, bytes);
-          take(changed);
+          take_whole(changed);
         }
       }
     }
   }
 
- private:
-  uint64_t below(uint64_t limit) { return limit == 0 ? 0 : random_() % limit; }
-  bool one_in(uint64_t n) { return below(n) == 0; }
+  // Processes a frame of these records.
+  void take(const FrameHeader& header, Bytes frame) {
+    frame.resize(std::min(frame.size(), kMostBytes));
+    Link link(engine_.network(), engine_.peers().rank(), engine_.progress(), endpoint_,
+              engine_.messages(), 1, 0);
+    accept(link, header, frame);
+  }
 
-  Message any_message() {
-    Message message = recorded[below(recorded.size())];
-    if (one_in(16)) message.id = static_cast<unsigned>(below(2 * kHandlers));
-    if (!one_in(4)) change(message.header, 0);
-    if (one_in(4)) change(message.payload, 0);
-    if (one_in(8)) message.payload.resize(below(70'000));
-    if (one_in(8)) message.header.resize(below(MOB_MAX_HEADER_BYTES + 1));
-    return message;
+  void take_whole(const Message& message) {
+    const Bytes frame = whole(message);
+    if (frame.size() <= kMostBytes) take({1, 0, 1, 0, 0, 0}, frame);
+  }
+
+  // A message as the only one of a frame.
+  Bytes whole(const Message& message) {
+    WireMessage wire{message.payload.size(), static_cast<uint16_t>(message.id),
+                     static_cast<uint16_t>(message.header.size()), 0};
+    Bytes frame;
+    append_record(kFirst, with_payload(wire, message, message.payload.size()), frame);
+    return frame;
   }
 
   // Changes the bytes from a place on: bits, bytes, or words that are boundary values.
@@ -285,17 +321,18 @@ class Fuzz {
     }
   }
 
-  void take(const Message& message) {
-    WireMessage wire{message.payload.size(), static_cast<uint16_t>(message.id),
-                     static_cast<uint16_t>(message.header.size()), 0};
-    Bytes record(sizeof wire);
-    std::memcpy(record.data(), &wire, sizeof wire);
-    record.insert(record.end(), message.header.begin(), message.header.end());
-    if (!message.payload.empty()) record.resize(padded(record.size()));
-    record.insert(record.end(), message.payload.begin(), message.payload.end());
-    Bytes frame;
-    append_record(kFirst, record, frame);
-    if (frame.size() <= kMostBytes) accept({1, 0, 1, 0, 0, 0}, frame);
+ private:
+  uint64_t below(uint64_t limit) { return limit == 0 ? 0 : random_() % limit; }
+  bool one_in(uint64_t n) { return below(n) == 0; }
+
+  Message any_message() {
+    Message message = recorded[below(recorded.size())];
+    if (one_in(16)) message.id = static_cast<unsigned>(below(2 * kHandlers));
+    if (!one_in(4)) change(message.header, 0);
+    if (one_in(4)) change(message.payload, 0);
+    if (one_in(8)) message.payload.resize(below(70'000));
+    if (one_in(8)) message.header.resize(below(MOB_MAX_HEADER_BYTES + 1));
+    return message;
   }
 
   void append(const Message& message, Bytes& frame) {
@@ -305,19 +342,25 @@ class Fuzz {
     if (one_in(32)) wire.payload_bytes = random_() >> below(64);
     if (one_in(32)) wire.header_bytes = static_cast<uint16_t>(random_());
     if (one_in(32)) wire.flags = static_cast<uint32_t>(random_());
+    // Some come in two records.
+    const size_t now = one_in(4) ? below(message.payload.size() + 1) : message.payload.size();
+    append_record(kFirst, with_payload(wire, message, now, notify), frame);
+    if (now == message.payload.size()) return;
+    const auto middle = message.payload.begin() + static_cast<ptrdiff_t>(now);
+    append_record(kMore, Bytes(middle, message.payload.end()), frame);
+  }
+
+  // The record of a message with the first bytes of its payload.
+  Bytes with_payload(const WireMessage& wire, const Message& message, size_t bytes,
+                     bool notify = false) {
     Bytes record(sizeof wire);
     std::memcpy(record.data(), &wire, sizeof wire);
     if (notify) record.resize(record.size() + sizeof(WireNotify), one_in(2) ? 0 : 0x55);
     record.insert(record.end(), message.header.begin(), message.header.end());
     if (!message.payload.empty()) record.resize(padded(record.size()));
-    // Some come in two records.
-    const size_t now = one_in(4) ? below(message.payload.size() + 1) : message.payload.size();
-    const auto middle = message.payload.begin() + static_cast<ptrdiff_t>(now);
-    record.insert(record.end(), message.payload.begin(), middle);
-    append_record(kFirst, record, frame);
-    if (middle != message.payload.end()) {
-      append_record(kMore, Bytes(middle, message.payload.end()), frame);
-    }
+    const auto end = message.payload.begin() + static_cast<ptrdiff_t>(bytes);
+    record.insert(record.end(), message.payload.begin(), end);
+    return record;
   }
 
   void append_record(uint32_t kind, const Bytes& bytes, Bytes& frame) {
@@ -330,31 +373,96 @@ class Fuzz {
 
   // Only valid frames have a multiple of 16 bytes: the frame ends where the memory ends, aligned as
   // arriving frames are.
-  void accept(const FrameHeader& header, const Bytes& frame) {
-    Link link(engine_.network(), engine_.peers().rank(), engine_.progress(), endpoint_,
-              engine_.messages(), 1, 0);
+  void accept(Link& link, const FrameHeader& header, const Bytes& frame) {
     unsigned char* place = frame_.last(padded(frame.size()));
     std::memcpy(place, frame.data(), frame.size());
     static_cast<void>(link.accept(header, place, frame.size()));
   }
 
   Engine& engine_;
+  const std::vector<Bytes> frames_;
   std::mt19937_64 random_;
   Fenced frame_;
   mobius::transport::ofi::Endpoint endpoint_;
 };
 
-void take_bad_frames(Engine& engine, uint64_t seed, uint64_t frames) {
-  records = false;
-  Fuzz fuzz(engine, seed);
-  fuzz.take_each_word();
-  for (uint64_t i = 0; i < frames; ++i) fuzz.take_frame();
+FrameHeader plain_header(uint32_t wants_report) { return {1, 0, 0, wants_report, 0, 0}; }
+
+// One file for each kind and size of message.
+void record(Fuzz& fuzz, const Files& files, const char* folder) {
+  for (const Message& message : recorded) {
+    files.write(std::string(folder) + "/message-" + std::to_string(message.id) + "-" +
+                    std::to_string(message.header.size()) + "-" +
+                    std::to_string(message.payload.size()),
+                fuzz.whole(message));
+  }
 }
+
+void replay(Fuzz& fuzz, const Bytes& frame) {
+  for (const uint32_t wants_report : {0, 1, 2}) fuzz.take(plain_header(wants_report), frame);
+  for (size_t parts = 1; parts < 16; ++parts) {
+    fuzz.take(
+        plain_header(0),
+        Bytes(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(frame.size() * parts / 16)));
+  }
+}
+
+#ifdef MOBIUS_GUIDED
+
+Fuzz* guided_fuzz = nullptr;
+const Files* guided_files = nullptr;
+
+int take_input(const uint8_t* data, size_t size) {
+  // A byte that no record uses.
+  const uint32_t wants_report = size > 8 ? data[8] % 3 : 0;
+  guided_fuzz->take(plain_header(wants_report), guided_files->to_memory({data, data + size}));
+  return 0;
+}
+
+#endif
 
 }  // namespace
 
+#ifdef MOBIUS_GUIDED
+
+// Of libFuzzer, which has no header for them.
+extern "C" int LLVMFuzzerRunDriver(int* count, char*** words,
+                                   int (*take)(const uint8_t* data, size_t size));
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
+
+// Every other time as libFuzzer changes bytes; else as random frames are changed, so that the sizes
+// of records stay valid more often.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  if (seed % 2 == 0 || size < 2) return LLVMFuzzerMutate(data, size, most);
+  Bytes bytes(data, data + size);
+  guided_fuzz->change(bytes, seed % 4 == 1 && size > 32 ? 16 : 0);
+  std::copy(bytes.begin(), bytes.end(), data);
+  return size;
+}
+
+static int guide(Fuzz& fuzz, const Files& files, int count, char** words) {
+  guided_fuzz = &fuzz;
+  guided_files = &files;
+  // libFuzzer ends by exit(), and this job cannot be finalised.
+  std::atexit([] {
+    std::fflush(nullptr);
+    _exit(0);
+  });
+  return LLVMFuzzerRunDriver(&count, &words, take_input);
+}
+
+#else
+
+static int guide(Fuzz&, const Files&, int, char**) {
+  std::fprintf(stderr, "frame_fuzz guided needs the preset fuzz\n");
+  return 2;
+}
+
+#endif
+
 int main(int count, char** words) {
-  const uint64_t seed = count > 1 ? std::strtoull(words[1], nullptr, 0) : 1;
+  const std::string what = count > 1 ? words[1] : "1";
+  const uint64_t seed = std::strtoull(what.c_str(), nullptr, 0);
   const uint64_t frames = count > 2 ? std::strtoull(words[2], nullptr, 0) : 4'000;
   need(mob_init(), "mob_init");
   if (mob_size() != 2 || mob_host_size() != 1) {
@@ -364,28 +472,32 @@ int main(int count, char** words) {
   mob_mem_t memory = nullptr;
   need(mob_mem_alloc(kWords * sizeof(uint64_t), &memory), "mob_mem_alloc");
   void* there = nullptr;
-  need(mob_mem_address(memory, 0, 0, &there), "mob_mem_address");
+  const mob_rank_t other = 1 - mob_rank();
+  need(mob_mem_address(memory, other, 0, &there), "mob_mem_address");
   auto* beside = static_cast<uint64_t*>(mob_mem_local(memory)) + kWords;
   mob_mutexes_t mutexes = nullptr;
   need(mob_mutexes_create(MOB_TEAM_WORLD, 2, &mutexes), "mob_mutexes_create");
   mob_access_t access = nullptr;
   need(mob_access_create(MOB_TEAM_WORLD, &access), "mob_access_create");
   need(mob_handler_register(kUserHandler, take_user_message, nullptr), "mob_handler_register");
-  uint64_t counters[2] = {};
   mob_counter_t counter = nullptr;
+  mob_counter_t counters[2] = {};
   need(mob_counter_create(&counter), "mob_counter_create");
-  std::memcpy(&counters[0], &counter, sizeof counter);
-  need(mob_broadcast(MOB_TEAM_WORLD, 0, counters, sizeof counters), "mob_broadcast");
-  std::memcpy(&counter, &counters[0], sizeof counter);
+  need(mob_allgather(MOB_TEAM_WORLD, &counter, counters, sizeof counter), "mob_allgather");
   Engine& engine = mobius::engine::engine();
   if (is_told_by_name(engine.peers().job().secret())) {
-    std::fprintf(stderr, "the name of the launcher's socket gives away the key of the job\n");
+    std::fprintf(stderr, "who knows the name of the launcher's socket has the key of the job\n");
     return 3;
   }
   if (mob_rank() == 0) record_messages(engine);
   need(mob_barrier(), "mob_barrier");
-  if (mob_rank() == 1) do_everything(static_cast<uint64_t*>(there), counter, mutexes, access);
-  need(mob_barrier(), "mob_barrier");
+  for (const mob_rank_t rank : {1, 0}) {
+    if (mob_rank() == rank) {
+      do_everything(other, static_cast<uint64_t*>(there), counters[other], mutexes, access);
+    }
+    need(mob_barrier(), "mob_barrier");
+  }
+  put_much(other);
   if (mob_rank() == 0) {
     uint64_t value = 0;
     for (int i = 0; i < 3; ++i) {
@@ -403,16 +515,37 @@ int main(int count, char** words) {
   for (size_t i = 0; i < kWords; ++i) {
     if (beside[i] != 0) need(MOB_ERR_SYSTEM, "memory behind an allocation");
   }
-  take_bad_frames(engine, seed, frames);
+  records = false;
+  const Files files(mob_mem_local(memory), kWords * sizeof(uint64_t));
+  uint64_t taken = 0;
+  if (what == "guided") {
+    Fuzz fuzz(engine, seed);
+    _exit(guide(fuzz, files, count - 1, words + 1));
+  } else if (what == "record" && count == 3) {
+    Fuzz fuzz(engine, seed);
+    record(fuzz, files, words[2]);
+  } else if (what == "replay") {
+    Fuzz fuzz(engine, seed);
+    for (int i = 2; i < count; ++i) {
+      for (const Bytes& frame : files.read(words[i])) {
+        replay(fuzz, frame);
+        ++taken;
+      }
+    }
+    if (taken == 0) need(MOB_ERR_SYSTEM, "no frames");
+  } else {
+    Fuzz fuzz(engine, seed, count > 3 ? files.read(words[3]) : std::vector<Bytes>());
+    fuzz.take_each_word();
+    for (; taken < frames; ++taken) fuzz.take_frame();
+  }
   for (size_t i = 0; i < kWords; ++i) {
     if (beside[i] == 0) continue;
     std::fprintf(stderr, "written outside: word %zu, seed %llu\n", i,
                  static_cast<unsigned long long>(seed));
     _exit(4);
   }
-  std::printf("frame_fuzz: seed %llu, %llu frames of %zu messages: right\n",
-              static_cast<unsigned long long>(seed), static_cast<unsigned long long>(frames),
-              recorded.size());
+  std::printf("frame_fuzz: %s, %llu frames of %zu messages: right\n", what.c_str(),
+              static_cast<unsigned long long>(taken), recorded.size());
   std::fflush(stdout);
   _exit(0);
 }
