@@ -401,6 +401,8 @@ void step_together(Job& job, uint64_t round) {
   const uint64_t which = random() % 8;
   Team& team = job.teams()[random() % job.teams().size()];
   Team& world = job.teams()[0];
+  // What has failed at the dead is no error of the collective call, which would tell it otherwise.
+  (void)mob_flush_all();
   if (which == 0) return wait_for_neighbour(job, round);
   if (which == 1) return notify_neighbour(job);
   if (which == 2) {
