@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/common/ab_tuner.h"
@@ -141,6 +142,7 @@ class NetworkRma {
  private:
   // All runs of one request.
   struct Whole {
+    Whole(Done when_done, size_t runs) : done(std::move(when_done)), left(runs) {}
     Done done;
     std::atomic<size_t> left;  // runs
     KeptError error{};
