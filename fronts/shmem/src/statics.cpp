@@ -28,6 +28,9 @@ struct Found {
   uint64_t bytes;
 };
 
+// Moving pages takes memory for all of them, used or not, and a second or more per gigabyte.
+constexpr uint64_t kMostMovedBytes = uint64_t{256} << 20;
+
 constexpr ptrdiff_t kNowhere = std::numeric_limits<ptrdiff_t>::min();
 
 struct Statics {
@@ -112,8 +115,11 @@ int visit(dl_phdr_info* object, size_t, void* all) {
 void expose(const Found& each, const char* call) {
   mob_exposed_t exposed = nullptr;
   void* const start = reinterpret_cast<void*>(each.start);
-  // If the kernel cannot move the pages, it copies each access.
-  if (mob_expose(start, each.bytes, MOB_EXPOSE_REMAP, &exposed) == MOB_OK) return;
+  // If the pages are not moved, the kernel copies each access.
+  if (each.bytes <= kMostMovedBytes &&
+      mob_expose(start, each.bytes, MOB_EXPOSE_REMAP, &exposed) == MOB_OK) {
+    return;
+  }
   check(mob_expose(start, each.bytes, 0, &exposed), call);
 }
 
