@@ -96,7 +96,7 @@ MOB_API mob_status_t mob_publish(mob_team_t team, const void* mine, void** all);
  *         MOB_ERR_PEER (a member died; the allocation is freed); or the first error of an operation
  *         without a handle (the allocation is freed)
  *
- * Thread safety: single per job, as mob_mem_alloc().
+ * Thread safety: single per team. Threads may free allocations of different teams at once.
  */
 MOB_API mob_status_t mob_mem_free(mob_mem_t mem);
 

@@ -12,6 +12,7 @@
 #include "binding/program_imports.h"
 #include "binding/real.h"
 #include "binding/sessions.h"
+#include "windows/carriers.h"
 #include "windows/program_memory.h"
 #include "windows/window.h"
 
@@ -85,6 +86,7 @@ std::string begin_job(Life* own, MPI_Comm everybody) {
       real::Comm_group(everybody, &own->everybody) != MPI_SUCCESS) {
     return "the MPI could not make a communicator";
   }
+  if (!open_carriers()) return mob_last_error();
   return {};
 }
 
@@ -145,6 +147,7 @@ void end_job() {
                  "libmobius_" MOBIUS_MPI_FRONT
                  ": the MPI ends with windows that were not freed; MPI_Win_free() frees them\n");
   }
+  close_carriers();
   forget_program_memory();
   if (own.is_ours) {
     const Progressing progressing_until_all_came;

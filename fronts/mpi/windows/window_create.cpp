@@ -8,6 +8,7 @@
 #include "binding/bootstrap.h"
 #include "binding/errors.h"
 #include "binding/real.h"
+#include "windows/carriers.h"
 #include "windows/info.h"
 #include "windows/program_memory.h"
 
@@ -60,11 +61,11 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
                                : "another process cannot serve it");
     return false;
   }
-  keeps_members_ = kept == nullptr && std::ranges::all_of(offers_, [](const Offer& each) {
-                     return each.has_one_caller != 0;
-                   });
   window_ = windows.make();
   Window& window = *window_;
+  window.has_threads =
+      std::ranges::any_of(offers_, [](const Offer& each) { return each.has_one_caller == 0; });
+  keeps_members_ = kept == nullptr && !window.has_threads;
   window.own_locks = std::exchange(locks_, nullptr);
   window.flavor = flavor_;
   window.size = size;
@@ -137,13 +138,7 @@ bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
     return false;
   }
   MPI_Win carrier = MPI_WIN_NULL;
-  if (window_->size == 1) {
-    // Open MPI 4.1 refuses MPI_Win_create() on a communicator of one process.
-    void* nothing = nullptr;
-    *result = real::Win_allocate(0, 1, info_, comm_, static_cast<void*>(&nothing), &carrier);
-  } else {
-    *result = real::Win_create(nullptr, 0, 1, info_, comm_, &carrier);
-  }
+  *result = make_carrier(*window_, info_, comm_, &carrier);
   if (*result != MPI_SUCCESS) return true;
   read_info(info_, window_);
   if (keeps_members_) keep_members(comm_, window_->members);

@@ -8,6 +8,7 @@
 #include "binding/bootstrap.h"
 #include "binding/errors.h"
 #include "binding/real.h"
+#include "windows/carriers.h"
 #include "windows/info.h"
 #include "windows/program_memory.h"
 #include "windows/window_create.h"
@@ -247,7 +248,7 @@ MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   // This process completes its operations in the window before any member frees its part.
   static_cast<void>(mob_flush_all());
   // Its callbacks may still look at the window.
-  const int result = real::Win_free(win);
+  const int result = free_carrier(*window, win);
   if (result != MPI_SUCCESS) return result;
   windows.remove(window);
   release_parts(window);

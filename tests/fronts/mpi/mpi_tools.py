@@ -115,10 +115,16 @@ class Mpi:
             raise AssertionError(f"the job hung\n{out}\n{err}") from None
         return Finished(process.returncode, out, err)
 
-    def by_mobius(self, count: int, *program: str | Path, stats: bool = False) -> Finished:
+    def by_mobius(
+        self,
+        count: int,
+        *program: str | Path,
+        stats: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> Finished:
         """As a user starts it: by `mobius mpirun`."""
         before = [command(), "mpirun", *(["--stats"] if stats else [])]
-        return self.start(count, *program, before=before)
+        return self.start(count, *program, before=before, env=env)
 
 
 MPIS = {
