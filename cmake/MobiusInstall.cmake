@@ -58,7 +58,7 @@ endif()
 set(documents share/doc/mobius)
 install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE
   DESTINATION ${documents} COMPONENT documents)
-install(DIRECTORY docs examples DESTINATION ${documents} COMPONENT documents)
+install(DIRECTORY apps docs examples DESTINATION ${documents} COMPONENT documents)
 install(FILES bench/suite/README.md DESTINATION ${documents}/bench/suite COMPONENT documents)
 install(FILES src/transport/ofi/endpoint.h
   DESTINATION ${documents}/src/transport/ofi COMPONENT documents)

@@ -46,7 +46,9 @@ def dead_links(root: Path, documents: list[Path]) -> list[str]:
 
 
 def test_links_of_the_checkout() -> None:
-    folders = (ROOT / name for name in ("bench", "docs", "examples", "fronts", "src", "tools"))
+    folders = (
+        ROOT / name for name in ("apps", "bench", "docs", "examples", "fronts", "src", "tools")
+    )
     documents = [*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
     assert dead_links(ROOT, documents) == []
 

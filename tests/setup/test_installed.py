@@ -113,6 +113,25 @@ def test_cmake_package(installed: Installed, sources: Path) -> None:
         check_alone_and_together(installed, sources / "build" / program)
 
 
+def test_applications_build_outside_the_tree(installed: Installed, tmp_path: Path) -> None:
+    copy = shutil.copytree(installed.prefix / "share/doc/mobius/apps/lu", tmp_path / "lu")
+    files = [str(file) for file in copy.glob("*.c")] + [str(copy / "world/mobius.c")]
+    mobcc = installed.prefix / "bin" / "mobcc"
+    done = installed.run(mobcc, "-Wall", "-Werror", *files, "-lm", "-o", "alone", cwd=copy)
+    assert done.returncode == 0, done.stderr
+    done = installed.run(
+        "cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={installed.prefix}", cwd=copy
+    )
+    assert done.returncode == 0, done.stderr
+    done = installed.run("cmake", "--build", "build", "--target", "lu", cwd=copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for program in (copy / "alone", copy / "build" / "lu", installed.prefix / "bin" / "lu"):
+        done = installed.run(
+            installed.prefix / "bin" / "mobius", "run", "-n", "2", program, "-n", "80", cwd=copy
+        )
+        assert done.stdout.endswith(": right\n"), done.stderr
+
+
 def test_cmake_package_refuses_another_version(installed: Installed, sources: Path) -> None:
     project = CMAKE_PROJECT.format(version="99.0")
     (sources / "CMakeLists.txt").write_text(project, encoding="utf-8")
@@ -141,7 +160,7 @@ def test_install_builds_what_it_copies_and_no_test(installed: Installed) -> None
     ).stdout  # fmt: skip
     made = {
         re.sub(r"\.so[.0-9]*$", ".so", Path(name).name)
-        for name in re.findall(r"\b(?:bin|lib)/[\w.]+", commands)
+        for name in re.findall(r"\b(?:bin|lib)/[\w.-]+", commands)
     }
     copied = [
         re.sub(r"\.so[.0-9]*$", ".so", path.name)
@@ -222,6 +241,7 @@ def test_layout(installed: Installed) -> None:
         "bin/mobius",
         "bin/mobcc",
         "bin/mobc++",
+        "bin/lu",
         "include/mobius/mobius.h",
         "include/mobius/mobius.hpp",
         "lib/libmobius.so",

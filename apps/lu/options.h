@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LU_OPTIONS_H
+#define LU_OPTIONS_H
+
+#include <stdint.h>
+
+#include "layout.h"
+
+typedef struct {
+  int size, block;
+  placement_t placement;
+  const char* blas; /* library with the kernels; NULL: plain loops */
+  int copy;         /* copy blocks of others that could be read in place */
+  int per_host;     /* processes of a host; 0: ask the library */
+  int threads;      /* of lu-threads */
+  int repeats;
+  uint64_t seed;
+  const char* output; /* file for the factors, or NULL */
+  int json;
+} options_t;
+
+extern const char* const placement_names[];
+
+/** Reads the command line. Ends the program after --help, and after a message if it is wrong. */
+options_t options_read(int argc, char** argv);
+
+#endif
