@@ -24,9 +24,7 @@ install(FILES
     ${PROJECT_BINARY_DIR}/package/mobius-config-version.cmake
   DESTINATION ${MOBIUS_LIBDIR}/cmake/mobius)
 
-# One script under two names.
-install(PROGRAMS tools/wrappers/mobcc DESTINATION bin)
-install(PROGRAMS tools/wrappers/mobcc DESTINATION bin RENAME mobc++)
+mobius_install_wrappers(mobcc mobc++)
 
 if(MOBIUS_TOOLS)
   set_target_properties(mobius_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${MOBIUS_LIBDIR}")

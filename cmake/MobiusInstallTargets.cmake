@@ -9,3 +9,10 @@ function(mobius_install_targets destination)
     ARCHIVE DESTINATION ${destination})
   set_property(GLOBAL APPEND PROPERTY MOBIUS_INSTALLED ${ARGN})
 endfunction()
+
+# mobius_install_wrappers(NAME...): installs the compilers of an interface, one script with many names.
+function(mobius_install_wrappers)
+  foreach(name IN LISTS ARGN)
+    install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/wrappers/mobcc DESTINATION bin RENAME ${name})
+  endforeach()
+endfunction()

@@ -14,6 +14,7 @@ from setup_trees import ROOT, Installed
 pytestmark = pytest.mark.slow
 
 SAMPLES = ROOT / "examples" / "lapi"
+SHMEM_SAMPLE = ROOT / "examples" / "shmem" / "ring.f90"
 
 # Each process puts its rank into its right neighbour's part, and reads it there.
 ARMCI_RING = r"""
@@ -101,6 +102,16 @@ def test_shmem_by_wrapper(
     assert done.stdout == "ring: right\n"
 
 
+@pytest.mark.parametrize("flags", [[], ["--mobius-static"]])
+def test_shmem_fortran_by_wrapper(installed: Installed, tmp_path: Path, flags: list[str]) -> None:
+    if shutil.which("gfortran") is None:
+        pytest.skip("there is no gfortran")
+    compiler = installed.prefix / "bin" / "oshfort"
+    done = installed.run(compiler, *flags, SHMEM_SAMPLE, "-o", "program", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    check_runs(installed, tmp_path / "program", "ring: right\n")
+
+
 def test_fortran_names_the_same_values(tmp_path: Path) -> None:
     """The parameters of lapif.h are the constants of lapi.h."""
     headers = ROOT / "fronts" / "lapi" / "include"
@@ -150,6 +161,7 @@ def test_layout(installed: Installed) -> None:
         "bin/moblapifort",
         "bin/oshcc",
         "bin/oshc++",
+        "bin/oshfort",
         "bin/oshrun",
         "include/lapi.h",
         "include/lapif.h",
@@ -169,5 +181,8 @@ def test_layout(installed: Installed) -> None:
         "lib/pkgconfig/shmem.pc",
         "include/mobius_shmem/shmem.h",
         "include/mobius_shmem/mpp/shmem.h",
+        "include/mobius_shmem/mpp/shmem.fh",
+        "include/mobius_shmem/shmem.fh",
+        "include/mobius_shmem/shmem.f90",
     ):
         assert (installed.prefix / name).exists(), name

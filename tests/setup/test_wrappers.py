@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""mobcc and mobc++: the command they build. That it works is tested in test_installed.py."""
+"""The compilers mobcc, oshfort and so on: the commands they build. That these work is tested in
+test_installed.py and test_fronts.py."""
 
 from __future__ import annotations
 
@@ -11,12 +12,25 @@ from pathlib import Path
 import pytest
 from setup_trees import ROOT, Finished
 
+# Of each front's compiler: the compiler, its flags before the folders, the front's own folder of
+# headers, the front's library, and what comes behind the libraries.
+FRONTS: dict[str, tuple[str, list[str], list[str], str, list[str]]] = {
+    "moblapicc": ("cc", [], [], "lapi_r", ["-pthread"]),
+    "moblapic++": ("c++", [], [], "lapi_r", ["-pthread"]),
+    "moblapifort": ("gfortran", [], [], "lapi_r", ["-pthread"]),
+    "oshcc": ("cc", [], ["/include/mobius_shmem"], "mobius_shmem", []),
+    "oshc++": ("c++", [], ["/include/mobius_shmem"], "mobius_shmem", []),
+    "oshfort": (
+        "gfortran", ["-fcray-pointer"], ["/include/mobius_shmem"], "mobius_shmem", []
+    ),
+}  # fmt: skip
+
 
 @pytest.fixture
 def prefix(tmp_path: Path) -> Path:
     folder = tmp_path / "it's a, prefix"
     (folder / "bin").mkdir(parents=True)
-    for name in ("mobcc", "mobc++"):
+    for name in ("mobcc", "mobc++", *FRONTS):
         shutil.copy2(ROOT / "tools" / "wrappers" / "mobcc", folder / "bin" / name)
     return folder
 
@@ -68,6 +82,26 @@ def test_static(prefix: Path) -> None:
     words = shown(prefix / "bin" / "mobcc", "--mobius-static", "a.c")
     assert words[-4:] == [f"{prefix}/lib/libmobius.a", "-lstdc++", "-lm", "-pthread"]
     assert "-lmobius" not in words
+
+
+@pytest.mark.parametrize("name", FRONTS)
+def test_fronts(prefix: Path, name: str) -> None:
+    compiler, flags, headers, library, behind = FRONTS[name]
+    start = [compiler, *flags, *(f"-I{prefix}{folder}" for folder in [*headers, "/include"])]
+    *folders, last = link_words(prefix)
+    assert shown(prefix / "bin" / name, "a.x") == [
+        *start, "a.x", *folders, f"-l{library}", last, *behind,
+    ]  # fmt: skip
+    assert shown(prefix / "bin" / name, "--mobius-static", "a.x") == [
+        *start, "a.x", f"{prefix}/lib/lib{library}.a", f"{prefix}/lib/libmobius.a",
+        "-lstdc++", "-lm", "-pthread",
+    ]  # fmt: skip
+    assert shown(prefix / "bin" / name, "-c", "a.x") == [*start, "-c", "a.x"]
+
+
+def test_another_fortran_compiler(prefix: Path) -> None:
+    words = shown(prefix / "bin" / "oshfort", "a.f90", MOBIUS_FC="flang -O1")
+    assert words[:3] == ["flang", "-O1", f"-I{prefix}/include/mobius_shmem"]
 
 
 def test_questions_to_the_compiler_link_nothing(prefix: Path) -> None:

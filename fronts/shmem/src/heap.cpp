@@ -159,6 +159,27 @@ void open_heap(const char* call) {
   shmem_state_.offsets = offsets.data();
 }
 
+mob_status_t free_block(void* block) {
+  if (const auto wide = wide_blocks.find(block); wide != wide_blocks.end()) {
+    block = wide->second.whole;
+    wide_blocks.erase(wide);
+  }
+  return mob_heap_free(heap, block);
+}
+
+mob_status_t resize_block(void* block, size_t bytes, void** result) {
+  const auto wide = wide_blocks.find(block);
+  if (wide == wide_blocks.end()) return mob_heap_realloc(heap, block, bytes, result);
+  void* moved = nullptr;
+  if (bytes != 0) {
+    const mob_status_t status = mob_heap_malloc(heap, bytes, &moved);
+    if (status != MOB_OK) return status;
+    std::memcpy(moved, block, std::min(bytes, wide->second.bytes));
+  }
+  *result = moved;
+  return free_block(block);
+}
+
 // Möbius frees the memory when the job ends.
 void close_heap() {
   heap_room = 0;
@@ -219,27 +240,15 @@ SHMEM_TWIN(void*, calloc, (size_t count, size_t size)) {
 SHMEM_TWIN(void*, realloc, (void* ptr, size_t size)) {
   constexpr const char* kCall = "shmem_realloc";
   check_started(kCall);
-  if (const auto wide = wide_blocks.find(ptr); wide != wide_blocks.end()) {
-    void* const block = size != 0 ? allocate(0, size, kCall) : nullptr;
-    if (size != 0 && block == nullptr) return nullptr;
-    if (size != 0) std::memcpy(block, ptr, std::min(size, wide->second.bytes));
-    pshmem_free(ptr);
-    return block;
-  }
   void* block = nullptr;
-  const mob_status_t status = mob_heap_realloc(heap, ptr, size, &block);
+  const mob_status_t status = resize_block(ptr, size, &block);
   return give(status, block, size, kCall);
 }
 
 SHMEM_TWIN(void, free, (void* ptr)) {
   constexpr const char* kCall = "shmem_free";
   check_started(kCall);
-  if (ptr == nullptr) return;
-  if (const auto wide = wide_blocks.find(ptr); wide != wide_blocks.end()) {
-    ptr = wide->second.whole;
-    wide_blocks.erase(wide);
-  }
-  check(mob_heap_free(heap, ptr), kCall);
+  if (ptr != nullptr) check(free_block(ptr), kCall);
 }
 
 extern "C" {
