@@ -184,7 +184,7 @@ TEST(JoinByAddress, AnotherProtocolIsRefusedAndTheOthersMeet) {
     return join_by_address({secret, 0, 2}, &segment, &pid_is_shared) == MOB_OK;
   });
   sockaddr_un address{};
-  const socklen_t length = socket_address(secret, &address);
+  const socklen_t length = job_address(secret, &address);
   Message wrong;
   wrong.type = MessageType::kHello;
   wrong.version = kProtocolVersion + 1;
@@ -263,7 +263,7 @@ pid_t occupy(const Secret& secret, unsigned attempt) {
   const pid_t pid = fork();
   if (pid == 0) {
     sockaddr_un address{};
-    const socklen_t length = socket_address(secret, &address, attempt);
+    const socklen_t length = job_address(secret, &address, attempt);
     os::UnixListener listener;
     bool taken = false;
     // The kernel remembers the user that called listen().

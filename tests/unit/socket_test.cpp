@@ -21,7 +21,7 @@ job::Secret unused_secret() {
 
 TEST(UnixSocket, ConnectingToNobodySaysSo) {
   sockaddr_un address{};
-  const socklen_t length = job::socket_address(unused_secret(), &address);
+  const socklen_t length = job::job_address(unused_secret(), &address);
   UnixSocket socket;
   UnixSocket::Problem problem{};
   EXPECT_EQ(socket.connect(address, length, &problem), MOB_ERR_SYSTEM);
@@ -35,7 +35,7 @@ class Connected : public testing::Test {
  protected:
   void SetUp() override {
     sockaddr_un address{};
-    const socklen_t length = job::socket_address(unused_secret(), &address);
+    const socklen_t length = job::job_address(unused_secret(), &address);
     bool taken = false;
     ASSERT_EQ(listener_.listen(address, length, &taken), MOB_OK);
     ASSERT_EQ(pipe(ready_), 0);

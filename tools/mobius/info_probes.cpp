@@ -304,7 +304,7 @@ Fact probe_sockets() {
   sockaddr_un address;
   job::Secret secret{};
   static_cast<void>(job::make_secret(&secret));  // without randomness any other will do
-  const socklen_t length = job::socket_address(secret, &address);
+  const socklen_t length = job::job_address(secret, &address);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   const int server = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

@@ -20,8 +20,6 @@ bool same_subnet(const Contact& a, const Contact& b) {
   return a.bits == b.bits && a.is_v6 == b.is_v6 && a.subnet().contains(b.address());
 }
 
-bool is_link_local(const Contact& contact) { return (contact.drawbacks & 1) != 0; }
-
 // Bridges of containers mostly have the same address on every host: such a subnet is common by its
 // number alone.
 bool find_common(const Contact& first, std::span<const std::vector<Contact>> others,
@@ -49,7 +47,7 @@ std::vector<std::string> networks_to_try(std::span<const std::vector<Contact>> h
   std::vector<Common> found;
   for (const Contact& contact : hosts.empty() ? std::vector<Contact>() : hosts.front()) {
     Common common;
-    if (!is_link_local(contact) && find_common(contact, hosts.subspan(1), &common)) {
+    if (!contact.is_link_local() && find_common(contact, hosts.subspan(1), &common)) {
       common.order = found.size();
       found.push_back(common);
     }

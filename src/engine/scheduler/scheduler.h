@@ -61,18 +61,13 @@ class Scheduler final : public LinkObserver {
   // A checked operation. A blocking get or fetch waits for its data.
   bool try_submit(const Operation& operation, mob_status_t* status);
   // One contiguous range of at most kMostKept bytes, without a description: a put, which is locally
-  // complete on return, or a blocking get. An urgent put is issued without a flush. Where the
-  // result is false, Router::run() finds out why.
-  struct Range {
-    const char* call;  // the public function, for error texts
-    schedule::Kind kind;
-    mob_rank_t rank;
-    void* remote;
-    void* local;  // only read by a put
-    size_t bytes;
-    bool is_urgent = true;
-  };
-  bool try_submit(const Range& range, mob_status_t* status);
+  // complete on return, or a blocking get. An urgent put is issued without a flush. `call` is the
+  // public function, for error texts. Where the result is false, Router::run() finds out why.
+  enum class Urgency { kUrgent, kAtFlush };
+  bool try_put(mob_rank_t rank, void* remote, const void* local, size_t bytes, Urgency urgency,
+               mob_status_t* status);
+  bool try_get(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
+               mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
 
   // Records an implicit put or get behind others of its target, after all checks. False if there
@@ -172,8 +167,6 @@ class Scheduler final : public LinkObserver {
   bool takes(const Operation& operation) const;
   mob_status_t record(const Operation& operation);
   bool fetch(const Operation& operation, mob_status_t* status);
-  bool put(const Range& range, mob_status_t* status);
-  bool get(const Range& range, mob_status_t* status);
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
   mob_status_t fetch_now(const char* call, Queue& queue, schedule::Operation made,

@@ -57,10 +57,6 @@ bool Scheduler::try_submit(const Operation& operation, mob_status_t* status) {
   return true;
 }
 
-bool Scheduler::try_submit(const Range& range, mob_status_t* status) {
-  return range.kind == Kind::kPut ? put(range, status) : get(range, status);
-}
-
 bool Scheduler::takes(const Operation& operation) const {
   const mob_transfer_t& transfer = *operation.transfer;
   const transport::Shape& shape = operation.shape;
@@ -179,8 +175,8 @@ inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void*
          !services_.deferred.is_used();
 }
 
-bool Scheduler::put(const Range& range, mob_status_t* status) {
-  const auto& [call, kind, rank, remote, local, bytes, is_urgent] = range;
+bool Scheduler::try_put(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                        Urgency urgency, mob_status_t* status) {
   if (!is_plain(rank, remote, local) || services_.peers.is_here(rank) || bytes - 1 >= kMostKept) {
     return false;
   }
@@ -194,12 +190,13 @@ bool Scheduler::put(const Range& range, mob_status_t* status) {
   made.bytes = bytes;
   made.remote = reinterpret_cast<uintptr_t>(remote);
   made.local = const_cast<char*>(static_cast<const char*>(local));
+  const bool is_urgent = urgency == Urgency::kUrgent;
   *status = add(*queue, made, policy, is_urgent, is_urgent ? nullptr : made.local);
   return true;
 }
 
-bool Scheduler::get(const Range& range, mob_status_t* status) {
-  const auto& [call, kind, rank, remote, local, bytes, is_urgent] = range;
+bool Scheduler::try_get(const char* call, mob_rank_t rank, const void* remote, void* local,
+                        size_t bytes, mob_status_t* status) {
   if (!is_plain(rank, remote, local) || services_.peers.is_here(rank) || bytes - 1 >= kMostKept ||
       in_handler || services_.network.rma().is_worth(bytes)) {
     return false;

@@ -35,20 +35,6 @@ void Router::close(bool report) {
   hooks_.close(report);
 }
 
-namespace {
-
-Scheduler::Range put_range(const char* call, mob_rank_t rank, void* remote, const void* local,
-                           size_t bytes, bool is_urgent = true) {
-  return {call, schedule::Kind::kPut, rank, remote, const_cast<void*>(local), bytes, is_urgent};
-}
-
-Scheduler::Range get_range(const char* call, mob_rank_t rank, const void* remote, void* local,
-                           size_t bytes) {
-  return {call, schedule::Kind::kGet, rank, const_cast<void*>(remote), local, bytes};
-}
-
-}  // namespace
-
 mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode mode,
                          uint64_t* handle) {
   Operation operation;
@@ -62,7 +48,7 @@ mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode 
 mob_status_t Router::put_unmapped(const char* call, mob_rank_t rank, void* remote,
                                   const void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.try_submit(put_range(call, rank, remote, local, bytes), &status))
+  if (paths_.scheduler.try_put(rank, remote, local, bytes, Scheduler::Urgency::kUrgent, &status))
     return status;
   if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
   return run(call, contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kBlocking, nullptr);
@@ -71,8 +57,7 @@ mob_status_t Router::put_unmapped(const char* call, mob_rank_t rank, void* remot
 mob_status_t Router::get_unmapped(const char* call, mob_rank_t rank, const void* remote,
                                   void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.try_submit(get_range(call, rank, remote, local, bytes), &status))
-    return status;
+  if (paths_.scheduler.try_get(call, rank, remote, local, bytes, &status)) return status;
   if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
   return run(call, contiguous(MOB_GET, rank, remote, local, bytes), Mode::kBlocking, nullptr);
 }
@@ -81,7 +66,7 @@ mob_status_t Router::put_unmapped_nbi(const char* call, mob_rank_t rank, void* r
                                       const void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
   if (bytes <= Scheduler::kMostCopied &&
-      paths_.scheduler.try_submit(put_range(call, rank, remote, local, bytes, false), &status)) {
+      paths_.scheduler.try_put(rank, remote, local, bytes, Scheduler::Urgency::kAtFlush, &status)) {
     return status;
   }
   if (puts_go_alone() && copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
@@ -97,7 +82,7 @@ mob_status_t Router::get_unmapped_nbi(const char* call, mob_rank_t rank, const v
 mob_status_t Router::put_unmapped_value(const char* call, mob_rank_t rank, void* remote,
                                         const void* value, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.try_submit(put_range(call, rank, remote, value, bytes), &status))
+  if (paths_.scheduler.try_put(rank, remote, value, bytes, Scheduler::Urgency::kUrgent, &status))
     return status;
   return run(call, contiguous(MOB_PUT, rank, remote, value, bytes), Mode::kBlocking, nullptr);
 }
@@ -105,8 +90,7 @@ mob_status_t Router::put_unmapped_value(const char* call, mob_rank_t rank, void*
 mob_status_t Router::get_unmapped_value(const char* call, mob_rank_t rank, const void* remote,
                                         void* value, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.try_submit(get_range(call, rank, remote, value, bytes), &status))
-    return status;
+  if (paths_.scheduler.try_get(call, rank, remote, value, bytes, &status)) return status;
   return run(call, contiguous(MOB_GET, rank, remote, value, bytes), Mode::kBlocking, nullptr);
 }
 

@@ -117,7 +117,7 @@ class SegmentHost {
   bool is_hosted_before() const {
     for (unsigned earlier = 0; earlier < attempt_; ++earlier) {
       sockaddr_un address{};
-      const socklen_t length = socket_address(job_.secret, &address, earlier);
+      const socklen_t length = job_address(job_.secret, &address, earlier);
       os::UnixSocket probe;
       if (probe.connect(address, length) == MOB_OK) return true;
     }
@@ -286,7 +286,7 @@ Result join_host(const JoinAddress& job, const sockaddr_un& address, socklen_t l
 
 Result try_address(const JoinAddress& job, unsigned attempt, mob_status_t* status, Joined* joined) {
   sockaddr_un address{};
-  const socklen_t length = socket_address(job.secret, &address, attempt);
+  const socklen_t length = job_address(job.secret, &address, attempt);
   os::UnixListener listener;
   bool taken = false;
   if ((*status = listener.listen(address, length, &taken)) != MOB_OK) return Result::kDone;

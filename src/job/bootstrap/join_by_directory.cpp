@@ -66,10 +66,10 @@ class DirectoryJoin {
       : directory_(directory), request_(request) {}
 
   mob_status_t run(Membership* membership) {
-    mob_status_t status = publish_contact();
+    mob_status_t status = exchange_contacts();
     if (status == MOB_OK) status = find_host();
     if (status == MOB_OK) status = publish(directory_, "host", HostChoice{first_});
-    if (status == MOB_OK && first_ == request_.rank) status = publish_contacts();
+    if (status == MOB_OK && first_ == request_.rank) status = publish_network_contacts();
     if (status == MOB_OK) status = directory_.fence();
     if (status != MOB_OK) return status;
     SegmentOffer offer;
@@ -83,7 +83,7 @@ class DirectoryJoin {
 
  private:
   // Exchanges the contacts of all processes and the secret, which rank 0 makes.
-  mob_status_t publish_contact() {
+  mob_status_t exchange_contacts() {
     mob_status_t status = server_.open();
     if (status != MOB_OK) return status;
     contact_ = {Contact::kVersion, os::own_identity(), server_.address()};
@@ -97,7 +97,7 @@ class DirectoryJoin {
     return status;
   }
 
-  mob_status_t publish_contacts() {
+  mob_status_t publish_network_contacts() {
     std::vector<unsigned char> bytes = {kContactsVersion};
     const auto* first = reinterpret_cast<const unsigned char*>(request_.contacts.data());
     bytes.insert(bytes.end(), first, first + request_.contacts.size() * sizeof(os::Contact));

@@ -3,25 +3,20 @@
 
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstring>
 #include <string>
 
 #include "base/status.h"
 
 namespace mobius::job {
 
-socklen_t socket_address(const Secret& secret, sockaddr_un* address, unsigned attempt) {
-  const std::string name = "mobius-" + to_hex(derive(secret, "address " + std::to_string(attempt)));
-  *address = {};
-  address->sun_family = AF_UNIX;
-  std::memcpy(address->sun_path + 1, name.data(), name.size());  // leading 0: abstract
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+socklen_t job_address(const Secret& secret, sockaddr_un* address, unsigned attempt) {
+  const auto name = derive(secret, "address " + std::to_string(attempt));
+  return os::abstract_address("mobius-" + to_hex(name), address);
 }
 
 mob_status_t connect_to_job(const Secret& secret, os::UnixSocket* connection, Nonce* challenge) {
   sockaddr_un address{};
-  const socklen_t length = socket_address(secret, &address);
+  const socklen_t length = job_address(secret, &address);
   mob_status_t status = connection->connect(address, length);
   Message message;
   int unasked = -1;

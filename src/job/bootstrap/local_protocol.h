@@ -71,7 +71,7 @@ static_assert(sizeof(Message) == 160);
 
 // The abstract Unix address of the job with this secret, "mobius-" and 32 digits. There are several
 // for jobs whose secret others might guess: `attempt` numbers them.
-socklen_t socket_address(const Secret& secret, sockaddr_un* address, unsigned attempt = 0);
+socklen_t job_address(const Secret& secret, sockaddr_un* address, unsigned attempt = 0);
 
 // Connects to the process that listens there and receives its Challenge. The error text ends in the
 // reason alone: the caller says which process should have been there.

@@ -76,7 +76,7 @@ pid_t launcher_process(const std::string& rank_entry, const std::string& size_en
   return pid;
 }
 
-Secret make_secret(const std::string& facts, const std::string& hidden) {
+Secret secret_from(const std::string& facts, const std::string& hidden) {
   const auto bytes = [](const std::string& text) {
     return std::span(reinterpret_cast<const unsigned char*>(text.data()), text.size());
   };
@@ -109,7 +109,7 @@ mob_status_t read(const char* const* environment, const Dialect& dialect, MpiLau
   const char* job = dialect.job != nullptr ? find(environment, dialect.job) : nullptr;
   const char* transports = find(environment, kTransportKey);
   launch->secret =
-      make_secret(std::to_string(geteuid()) + ' ' + std::to_string(launcher) + ' ' +
+      secret_from(std::to_string(geteuid()) + ' ' + std::to_string(launcher) + ' ' +
                       std::to_string(os::process_start_time(launcher)) + ' ' + size_entry + ' ' +
                       (job != nullptr ? job : ""),
                   os::process_private_bytes(launcher) + (transports != nullptr ? transports : ""));

@@ -68,11 +68,7 @@ auto retry(Call call) {
 }
 
 socklen_t socket_address(const ServerAddress& address, sockaddr_un* result) {
-  const std::string name = "mobius-host-" + to_hex(address);
-  *result = {};
-  result->sun_family = AF_UNIX;
-  std::memcpy(result->sun_path + 1, name.data(), name.size());  // leading 0: abstract
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return os::abstract_address("mobius-host-" + to_hex(address), result);
 }
 
 bool send_message(int connection, const ServerMessage& message, int descriptor) {

@@ -30,10 +30,8 @@ constexpr int kMostReports = 8;
 constexpr int kBacklog = 256;
 constexpr int kAcceptsPerTurn = 32;
 constexpr int kMessagesPerTurn = 16;
-// Connections that have not proven to be of the job: of one process, and of all beyond one for each
-// rank.
+// Connections of one process that have not proven to be of the job.
 constexpr int kMostUnknownOfOne = 8;
-constexpr size_t kMostUnknown = 512;
 // How long such a connection is kept when descriptors are scarce: a rank may have to wait for a
 // processor before it can answer.
 constexpr std::chrono::milliseconds kLeastAge{200};
@@ -86,7 +84,7 @@ mob_status_t Rendezvous::open(mob_rank_t size, int32_t hosts) {
   key_ = job::to_hex(secret_);
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_un address;
-  const socklen_t length = job::socket_address(secret_, &address);
+  const socklen_t length = job::job_address(secret_, &address);
   if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
       listen(listener_, kBacklog) != 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "cannot make the socket that ranks join at");

@@ -41,6 +41,9 @@ class Rendezvous {
   };
   using Clock = std::chrono::steady_clock;
   static constexpr auto kNever = Clock::time_point::max();
+  // Connections that have not proven to be of the job, beyond one for each rank. With more, or with
+  // fewer descriptors, the oldest of them are closed.
+  static constexpr size_t kMostUnknown = 512;
 
   explicit Rendezvous(Poller& poller) : poller_(poller) {}
   ~Rendezvous();

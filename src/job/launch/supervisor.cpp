@@ -64,7 +64,8 @@ void Supervisor::open() {
   if (children_ < 0) throw_errno("signalfd");
   poller_.add(children_, EPOLLIN, {Source::kChildren});
   poller_.add(front_, EPOLLIN, {Source::kFront});
-  descriptor_limit_ = raise_descriptor_limit(static_cast<uint64_t>(plan_.options.processes));
+  descriptor_limit_ = raise_descriptor_limit(static_cast<uint64_t>(plan_.options.processes),
+                                             Rendezvous::kMostUnknown);
   if (plan_.options.binding == Binding::kCore) processors_ = allowed_processors();
   input_rank_ = plan_.options.input_rank;
   // A terminal stops background process groups that read it, so this rank shares our group.
@@ -227,17 +228,19 @@ void Supervisor::on_front() {
     end_descendants();
     _exit(kExitFailed);
   }
-  for (ssize_t i = 0; i < got; ++i) on_signal(signals[i] & ~kFromTerminal, signals[i]);
+  for (ssize_t i = 0; i < got; ++i) {
+    on_signal(signals[i] & ~kFromTerminal, (signals[i] & kFromTerminal) != 0);
+  }
 }
 
-void Supervisor::on_signal(int signal, unsigned char byte) {
+void Supervisor::on_signal(int signal, bool from_terminal) {
   if (signal == SIGTSTP) {
     signal_ranks(SIGSTOP);  // programs may ignore SIGTSTP and would go on alone
     return;
   }
   if (signal == SIGWINCH) output_.on_resize();
   // The terminal has sent it to our process group, and so to the rank that shares the group.
-  signal_ranks(signal, (byte & kFromTerminal) != 0 ? grouped_rank_ : -1);
+  signal_ranks(signal, from_terminal ? grouped_rank_ : -1);
   const bool urges = signal == SIGINT || signal == SIGTERM;
   if (!urges && signal != SIGHUP && signal != SIGQUIT) return;
   if (!urges) {

@@ -74,7 +74,7 @@ class Supervisor {
   void on_front();
   void on_children();
   void await_front(int signal);
-  void on_signal(int signal, unsigned char byte);
+  void on_signal(int signal, bool from_terminal);
   void on_rank_end(mob_rank_t rank, int status);
   void on_changes();
   bool is_ending(mob_rank_t rank) const;

@@ -153,7 +153,8 @@ std::string Subnet::text() const {
 namespace {
 
 uint8_t drawbacks_of(const Interface& interface) {
-  return static_cast<uint8_t>(4 * interface.tunnel + 2 * interface.bridge + interface.link_local);
+  return static_cast<uint8_t>(kTunnel * interface.tunnel + kBridge * interface.bridge +
+                              kLinkLocal * interface.link_local);
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ bool better(const Interface& a, const Interface& b);
 // nothing speaks against it.
 const char* drawback(const Interface& interface);
 
+enum Drawback : uint8_t { kLinkLocal = 1, kBridge = 2, kTunnel = 4 };
+
 // An address at which other hosts may reach this one, as it is told to them. No padding, so that it
 // can be sent as it is.
 struct Contact {
@@ -62,10 +64,11 @@ struct Contact {
   uint32_t speed;  // as in Interface
   uint8_t is_v6;
   uint8_t bits;       // of the subnet
-  uint8_t drawbacks;  // 0: none; of two that have some, the one with more is worse
+  uint8_t drawbacks;  // bits of Drawback; of two addresses the one with the greater value is worse
   uint8_t reserved;
   sockaddr_storage address() const;
   Subnet subnet() const;
+  bool is_link_local() const { return (drawbacks & kLinkLocal) != 0; }
 };
 static_assert(sizeof(Contact) == 24);
 

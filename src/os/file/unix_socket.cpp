@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -34,6 +35,13 @@ auto retry(Call call) {
 }
 
 }  // namespace
+
+socklen_t abstract_address(std::string_view name, sockaddr_un* address) {
+  *address = {};
+  address->sun_family = AF_UNIX;
+  std::memcpy(address->sun_path + 1, name.data(), name.size());  // a leading 0: abstract
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
 
 bool is_same_user(int connection, ucred* peer) {
   socklen_t bytes = sizeof *peer;

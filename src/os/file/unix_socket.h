@@ -11,10 +11,15 @@
 #include <sys/un.h>
 
 #include <cstddef>
+#include <string_view>
 
 #include "os/file/held_descriptor.h"
 
 namespace mobius::os {
+
+// The abstract address of that name, which is in no file system; the result is its length. The name
+// has at most 107 bytes.
+socklen_t abstract_address(std::string_view name, sockaddr_un* address);
 
 // Whether the other end of a connected socket belongs to this user; `peer` gets its identity, as
 // the kernel knows it.

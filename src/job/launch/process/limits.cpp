@@ -22,8 +22,6 @@ namespace {
 // own, with some to spare.
 constexpr uint64_t kDescriptorsPerRank = 3;
 constexpr uint64_t kOwnDescriptors = 40;
-// Connections that have not proven yet to be of the job; with fewer, the oldest of them are closed.
-constexpr uint64_t kForOutsiders = 512;
 constexpr uint64_t kOwnProcesses = 2;
 // Memory of the smallest program: page tables, kernel structures, stack and private pages of libc.
 // Real programs need more, but how much is not known before they run.
@@ -166,10 +164,10 @@ Limit process_limit(uint64_t wanted) {
   return limit;
 }
 
-std::optional<rlimit> raise_descriptor_limit(uint64_t processes) {
+std::optional<rlimit> raise_descriptor_limit(uint64_t processes, uint64_t spare) {
   rlimit found{};
   if (getrlimit(RLIMIT_NOFILE, &found) != 0) return std::nullopt;
-  const rlim_t needed = processes * kDescriptorsPerRank + kOwnDescriptors + kForOutsiders;
+  const rlim_t needed = processes * kDescriptorsPerRank + kOwnDescriptors + spare;
   if (found.rlim_cur < needed) {
     rlimit raised = found;
     raised.rlim_cur = std::min(needed, found.rlim_max);

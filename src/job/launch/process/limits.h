@@ -19,9 +19,9 @@ struct Limit {
 // The tightest limit on the processes of a job of `wanted`.
 Limit process_limit(uint64_t wanted);
 
-// Makes room for a job's descriptors in this process; returns the limit that was in force, which
-// is the one for the ranks: programs that use select() depend on it. Empty if the system does not
-// tell it.
-std::optional<rlimit> raise_descriptor_limit(uint64_t processes);
+// Makes room in this process for a job's descriptors and `spare` others; returns the limit that was
+// in force, which is the one for the ranks: programs that use select() depend on it. Empty if the
+// system does not tell it.
+std::optional<rlimit> raise_descriptor_limit(uint64_t processes, uint64_t spare);
 
 }  // namespace mobius::launch
