@@ -137,14 +137,15 @@ static void arithmetic(void) {
                                                                                    : 12));
 }
 
-#define EACH_TYPE(X)                                                                              \
-  X(char, char)                                                                                   \
-  X(schar, signed char) X(uchar, unsigned char) X(short, short) X(ushort, unsigned short)         \
-      X(int, int) X(uint, unsigned) X(long, long) X(ulong, unsigned long) X(llong, long long)     \
-          X(ullong, unsigned long long) X(float, float) X(double, double) X(ldouble, long double) \
-              X(int128, mob_upc_int128_t_) X(uint128, mob_upc_uint128_t_)                         \
-                  X(cfloat, float _Complex) X(cdouble, double _Complex)                           \
-                      X(cldouble, long double _Complex)
+#define EACH_TYPE(X)                                                                               \
+  X(char, char)                                                                                    \
+  X(schar, signed char)                                                                            \
+  X(uchar, unsigned char)                                                                          \
+  X(short, short) X(ushort, unsigned short) X(int, int) X(uint, unsigned) X(long, long)            \
+      X(ulong, unsigned long) X(llong, long long) X(ullong, unsigned long long) X(float, float)    \
+          X(double, double) X(ldouble, long double) X(int128, mob_upc_int128_t_)                   \
+              X(uint128, mob_upc_uint128_t_) X(cfloat, float _Complex) X(cdouble, double _Complex) \
+                  X(cldouble, long double _Complex)
 
 /* Each thread writes into its right neighbour's element, and reads it there. */
 static void every_type(void) {
@@ -216,7 +217,7 @@ static void private_casts(void) {
 
 static void barriers(void) {
   int i;
-  for (i = 0; i < 100; ++i) {
+  for (i = 0; i < 30; ++i) {
     mob_upc_put_int(mob_upc_pointer(cyclic, (uint32_t)MYTHREAD, 0), i);
     if ((i + MYTHREAD) % 2 == 0) {
       mob_upc_notify_value(i, HERE);
@@ -239,7 +240,7 @@ static void barriers(void) {
 static void program_order(void) {
   int i;
   mob_upc_ptr_t at = mob_upc_pointer(cyclic + 8, (uint32_t)((MYTHREAD + 1) % THREADS), 0);
-  for (i = 0; i < 200; ++i) {
+  for (i = 0; i < 50; ++i) {
     mob_upc_put_int(at, i);
     mob_upc_put_int(at, i + 1);
     CHECK(mob_upc_get_int(at) == i + 1);
