@@ -2,15 +2,17 @@
 
 // Whoever changes what a process waits for rings that process' sleepers. A wait looks at its
 // condition now and then in any case, so a ring that is forgotten costs time and fails no other
-// test.
+// test. Who should have rung may have died.
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <cstdint>
 
 #include "engine/common/peers.h"
 #include "engine/progress/counters.h"
+#include "engine/progress/progress.h"
 #include "engine/progress/waiter.h"
 #include "engine/remote/remote_locks.h"
 #include "engine/segment/segment.h"
@@ -52,6 +54,56 @@ TEST_F(WakeUp, OfTheHostOfALockThatOtherHostsWaitFor) {
   bell().claims.store(1);
   RemoteLocks::released(segment_, 1);
   EXPECT_EQ(rings(), 1u);
+}
+
+class NoNetwork final : public NetworkServer {
+ public:
+  bool is_serving() const override { return false; }
+  void settle_all() override {}
+  void wake() override {}
+};
+
+class NoEntry final : public ThreadEntry {
+ public:
+  void enter() override {}
+};
+
+// One request is there at a time.
+class Requested final : public Waiter {
+ public:
+  using Waiter::Waiter;
+  void issue_recorded() override {}
+  bool poll() override {
+    const bool found = is_requested.exchange(false);
+    ++polls;
+    return found;
+  }
+
+  std::atomic<bool> is_requested = false;
+  std::atomic<int> polls = 0;
+
+ private:
+  Start start() override { return Start::kServe; }
+  mob_status_t wait_long(Condition, os::Watch*, os::Wakeup) override { return MOB_ERR_STATE; }
+};
+
+// A requester that was killed after it had taken on to wake the progress thread, and before it did.
+// Nobody else wakes the thread then.
+TEST_F(WakeUp, OfAProgressThreadWhoseRequesterHasDied) {
+  NoNetwork network;
+  NoEntry entry;
+  Requested requests(peers_, segment_);
+  Progress progress(requests, network, entry);
+  ProcessBlock::Doorbell& doorbell = segment_.doorbell(0);
+  progress.open(doorbell, base::ProgressMode::kThread);
+  ASSERT_EQ(progress.require(), MOB_OK);
+  while (requests.polls.load() < 2) sched_yield();  // the second one is the last before it sleeps
+  EXPECT_NE(doorbell.attention.load(), 0u);
+  doorbell.attention.store(0);
+  requests.is_requested.store(true);
+  Progress::wake(doorbell);
+  while (requests.is_requested.load()) sched_yield();
+  progress.stop();
 }
 
 }  // namespace

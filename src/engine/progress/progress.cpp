@@ -16,6 +16,9 @@ namespace {
 constexpr uint32_t kPollsToDisarm = 64;
 // How long such a program may not poll before the thread takes over again.
 constexpr uint64_t kNapNs = 1'000'000;
+// A requester that has to wake the thread may be killed just before. Later requesters leave that to
+// it, so the thread looks by itself, too.
+constexpr uint64_t kLongestSleepNs = 1'000'000'000;
 
 }  // namespace
 
@@ -134,7 +137,7 @@ void Progress::run() {
   while (!stop_.load(std::memory_order_relaxed)) {
     // A ring after this line keeps the thread from sleeping below.
     const uint32_t bell = own_->thread_bell.load(std::memory_order_acquire);
-    uint64_t sleep_ns = os::kNoTimeout;
+    uint64_t sleep_ns = kLongestSleepNs;
     serving_.store(true, std::memory_order_seq_cst);
     const bool rests = resting_.load(std::memory_order_seq_cst);
     const bool found = !rests && serve(&sleep_ns);
@@ -145,8 +148,8 @@ void Progress::run() {
   }
 }
 
-// Serves requests. If there are none, returns false, and how long the thread may sleep unless it is
-// rung.
+// Serves requests. If there are none, returns false, and may shorten the time for which the thread
+// may sleep unless it is rung.
 bool Progress::serve(uint64_t* sleep_ns) {
   const uint32_t polls = polls_.load(std::memory_order_relaxed);
   if (polls != polls_seen_) {

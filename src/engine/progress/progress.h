@@ -12,7 +12,9 @@
 // so that at least one of the two sees the other's write:
 //
 // - *Progress thread.* It sets kArmed, then polls, then sleeps. The requester writes the request,
-//   then reads the word. Either the thread finds the request or the requester finds kArmed.
+//   then reads the word. Either the thread finds the request or the requester finds kArmed. One
+//   requester clears kArmed and wakes the thread; if it dies in between, the thread wakes by itself
+//   after a second.
 // - *Waiting threads.* One that waits counts itself in the same word while it does; kArmed has no
 //   effect then, because it polls. Before it sleeps it counts itself a sleeper of the doorbell,
 //   then polls (Waiter::wait_until()); the requester, which reads both words, rings. When it
