@@ -121,6 +121,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--soak-seed", type=int, default=None, metavar="N")
     parser.add_argument("--soak-jobs", type=int, default=0, metavar="N")
     parser.add_argument("--soak-hosts", choices=("one", "virtual", "both"), default="both")
+    at_once = 2 * (os.cpu_count() or 1)
+    parser.add_argument("--soak-at-once", type=int, default=at_once, metavar="N")
     return parser.parse_args(arguments)
 
 
@@ -187,7 +189,8 @@ def _soak(bed: Bed, options: argparse.Namespace) -> int:
         while not stop.is_set() and not _is_over(tally, deadline, most):
             try:
                 count = BATCH if most is None else min(BATCH, most - tally.jobs)
-                _run_batch(bed, seeds, count, where, deadline, tally, logs, progress)
+                with ThreadPoolExecutor(options.soak_at_once) as pool:
+                    _run_batch(pool, bed, seeds, count, where, deadline, tally, logs, progress)
             except KeyboardInterrupt:
                 stop.set()
             if left := _left_behind(bed):
@@ -208,6 +211,7 @@ def _is_over(tally: Tally, deadline: float | None, most: int | None) -> bool:
 
 
 def _run_batch(
+    pool: ThreadPoolExecutor,
     bed: Bed,
     seeds: Iterator[int],
     count: int,
@@ -232,9 +236,8 @@ def _run_batch(
                 progress.say(f"seed {seed} failed: {log}\n{_beginning(report)}")
             progress.show(tally.jobs, tally.on_hosts, tally.kills, len(tally.failures))
 
-    with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
-        for done in [pool.submit(run_one, next(seeds)) for _ in range(count)]:
-            done.result()
+    for done in [pool.submit(run_one, next(seeds)) for _ in range(count)]:
+        done.result()
 
 
 def _beginning(report: str) -> str:
