@@ -5,6 +5,7 @@
 
 #include "binding/bootstrap.h"
 #include "binding/real.h"
+#include "operations/requests.h"
 
 namespace mobius::mpi {
 
@@ -71,10 +72,11 @@ bool is_aligned(const char* address, int64_t count, const Datatype& type) {
 }
 
 // Fetches into memory that may have gaps.
-mob_status_t fetch_into(mob_transfer_t* transfer, const Runs& result, Completion completion) {
+mob_status_t fetch_into(mob_transfer_t* transfer, const Runs& result, Completion completion,
+                        mob_handle_t* handle) {
   if (result.is_solid()) {
     transfer->fetched = result.base();
-    return start(*transfer, completion);
+    return start(*transfer, completion, handle);
   }
   std::vector<char> old(result.bytes());
   transfer->fetched = old.data();
@@ -84,7 +86,7 @@ mob_status_t fetch_into(mob_transfer_t* transfer, const Runs& result, Completion
   return MOB_OK;
 }
 
-int update(const Update& call, Window* window, Completion completion) {
+int update(const Update& call, Window* window, Completion completion, mob_handle_t* handle) {
   const bool changes = call.op != MPI_NO_OP;
   const Datatype* origin_type = nullptr;
   const Datatype* result_type = nullptr;
@@ -140,8 +142,11 @@ int update(const Update& call, Window* window, Completion completion) {
   }
   // Accumulates of one origin to one place are done in their order.
   if (window->orders_accumulates) static_cast<void>(mob_fence());
-  if (!call.fetches) return raise_if(start(transfer, completion), *window);
-  return raise_if(fetch_into(&transfer, result, changes ? completion : Completion::kNow), *window);
+  if (!call.fetches) return raise_if(start(transfer, completion, handle), *window);
+  // What gives the shape must live as long as the transfer.
+  const bool may_last = changes || (nothing.empty() && completion == Completion::kAsked);
+  return raise_if(fetch_into(&transfer, result, may_last ? completion : Completion::kNow, handle),
+                  *window);
 }
 
 int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank,
@@ -187,7 +192,7 @@ int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank,
                  1,
                  type,
                  op},
-                window, Completion::kNow);
+                window, Completion::kNow, nullptr);
 }
 
 // A word of 1 or 2 bytes, as part of the aligned one of 4 bytes that has it.
@@ -264,8 +269,10 @@ int compare_and_swap(const void* origin, const void* compare, void* result, MPI_
 }
 
 int update_with_request(const Update& call, Window* window, MPI_Request* request) {
-  if (const int result = update(call, window, Completion::kNow)) return result;
-  const int made = make_done_request(request);
+  mob_handle_t transfer = MOB_HANDLE_DONE;
+  const Completion completion = call.fetches ? Completion::kAsked : Completion::kNow;
+  if (const int result = update(call, window, completion, &transfer)) return result;
+  const int made = make_request(transfer, request);
   return made == MPI_SUCCESS ? MPI_SUCCESS : raise(*window, made);
 }
 
@@ -287,7 +294,7 @@ int call_accumulate(const Own& own, const void* origin, Count count, MPI_Datatyp
                     target_count,
                     target_type,
                     op};
-  return update(call, window, Completion::kLater);
+  return update(call, window, Completion::kLater, nullptr);
 }
 
 template <typename Own, typename Count>
@@ -308,7 +315,7 @@ int call_get_accumulate(const Own& own, const void* origin, Count count, MPI_Dat
                     target_count,
                     target_type,
                     op};
-  return update(call, window, Completion::kLater);
+  return update(call, window, Completion::kLater, nullptr);
 }
 
 template <typename Own, typename Count>

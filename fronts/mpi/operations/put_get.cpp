@@ -41,7 +41,8 @@ inline char* short_way(Window* window, int rank, MPI_Aint displacement, int64_t 
 }
 
 int transfer_long_way(mob_kind_t kind, const Side& origin, int rank, MPI_Aint displacement,
-                      const Side& there, Window* window, Completion completion) {
+                      const Side& there, Window* window, Completion completion,
+                      mob_handle_t* handle) {
   const Datatype* origin_type = nullptr;
   const Datatype* target_type = nullptr;
   if (const int error = check_side(*window, origin, &origin_type)) return error;
@@ -56,7 +57,7 @@ int transfer_long_way(mob_kind_t kind, const Side& origin, int rank, MPI_Aint di
   transfer.kind = kind;
   transfer.rank = place.target->owner;
   describe_shape(&transfer, local, remote, &lists_of_thread());
-  return raise_if(start(transfer, completion), *window);
+  return raise_if(start(transfer, completion, handle), *window);
 }
 
 int put(const void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
@@ -67,7 +68,7 @@ int put(const void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint
                                  &target, &bytes);
   if (remote == nullptr) [[unlikely]] {
     return transfer_long_way(MOB_PUT, {const_cast<void*>(origin), count, type}, rank, displacement,
-                             {nullptr, target_count, target_type}, window, completion);
+                             {nullptr, target_count, target_type}, window, completion, nullptr);
   }
   if (bytes == 8) {
     uint64_t value = 0;
@@ -86,17 +87,21 @@ int put(const void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint
 }
 
 int get(void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displacement,
-        int64_t target_count, MPI_Datatype target_type, Window* window, Completion completion) {
+        int64_t target_count, MPI_Datatype target_type, Window* window, Completion completion,
+        mob_handle_t* handle) {
   const Target* target = nullptr;
   size_t bytes = 0;
   const char* const remote = short_way(window, rank, displacement, count, target_count, type,
                                        target_type, &target, &bytes);
   if (remote == nullptr) [[unlikely]] {
     return transfer_long_way(MOB_GET, {origin, count, type}, rank, displacement,
-                             {nullptr, target_count, target_type}, window, completion);
+                             {nullptr, target_count, target_type}, window, completion, handle);
   }
   if (!target->is_here && completion == Completion::kLater) {
     return raise_if(mob_get_nbi(target->owner, remote, origin, bytes), *window);
+  }
+  if (!target->is_here && completion == Completion::kAsked) {
+    return raise_if(mob_get_nb(target->owner, remote, origin, bytes, handle), *window);
   }
   if (bytes == 8) {
     uint64_t value = 0;
@@ -107,19 +112,9 @@ int get(void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displ
   return raise_if(mob_get(target->owner, remote, origin, bytes), *window);
 }
 
-bool is_elsewhere(const Window& window, int rank) {
-  return static_cast<unsigned>(rank) < static_cast<unsigned>(window.size) &&
-         !window.targets[rank].is_here;
-}
-
-int with_pending_request(const Window& window, int rank, MPI_Request* request) {
-  const int made = make_pending_request(window.targets[rank].owner, request);
-  return made == MPI_SUCCESS ? MPI_SUCCESS : raise(window, made);
-}
-
-int with_request(int result, const Window& window, MPI_Request* request) {
+int with_request(int result, mob_handle_t transfer, const Window& window, MPI_Request* request) {
   if (result != MPI_SUCCESS) return result;
-  const int made = make_done_request(request);
+  const int made = make_request(transfer, request);
   return made == MPI_SUCCESS ? MPI_SUCCESS : raise(window, made);
 }
 
@@ -144,7 +139,7 @@ int call_get(const Own& own, void* origin, Count count, MPI_Datatype type, int r
     return own(origin, count, type, rank, displacement, target_count, target_type, win);
   }
   return get(origin, count, type, rank, displacement, target_count, target_type, window,
-             Completion::kLater);
+             Completion::kLater, nullptr);
 }
 
 template <typename Own, typename Count>
@@ -157,7 +152,7 @@ int call_rput(const Own& own, const void* origin, Count count, MPI_Datatype type
   }
   return with_request(put(origin, count, type, rank, displacement, target_count, target_type,
                           window, Completion::kNow),
-                      *window, request);
+                      MOB_HANDLE_DONE, *window, request);
 }
 
 template <typename Own, typename Count>
@@ -168,14 +163,10 @@ int call_rget(const Own& own, void* origin, Count count, MPI_Datatype type, int 
   if (window == nullptr) [[unlikely]] {
     return own(origin, count, type, rank, displacement, target_count, target_type, win, request);
   }
-  if (is_elsewhere(*window, rank)) {
-    const int result = get(origin, count, type, rank, displacement, target_count, target_type,
-                           window, Completion::kLater);
-    return result == MPI_SUCCESS ? with_pending_request(*window, rank, request) : result;
-  }
-  return with_request(get(origin, count, type, rank, displacement, target_count, target_type,
-                          window, Completion::kNow),
-                      *window, request);
+  mob_handle_t transfer = MOB_HANDLE_DONE;
+  const int result = get(origin, count, type, rank, displacement, target_count, target_type, window,
+                         Completion::kAsked, &transfer);
+  return with_request(result, transfer, *window, request);
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "binding/bootstrap.h"
 #include "binding/errors.h"
 #include "binding/real.h"
+#include "synchronisation/pause.h"
 
 namespace mobius::mpi {
 namespace {
@@ -36,61 +38,132 @@ int do_not_cancel(void* /*extra*/, int /*is_complete*/) { return MPI_SUCCESS; }
 
 struct Pending {
   MPI_Request request;
-  mob_rank_t target;
+  mob_handle_t transfer;
   Outcome* outcome;
 };
 
-struct PendingRequests {
-  std::atomic<size_t> count = 0;
-  std::mutex mutex;  // guards `all`
-  std::vector<Pending> all;
+using Requests = std::span<const MPI_Request>;
+
+// The requests whose transfers are not known to be complete.
+class PendingRequests {
+ public:
+  // A thread that has a request has seen it counted.
+  static bool has_any() { return count_.load(std::memory_order_relaxed) != 0; }
+
+  void add(const Pending& pending) {
+    const std::lock_guard lock(mutex_);
+    all_.emplace(number_of(pending.request), pending);
+    count_.store(all_.size(), std::memory_order_relaxed);
+  }
+
+  // Takes out those of the requests that are here and that `is_due(pending)` accepts.
+  template <typename IsDue>
+  std::vector<Pending> take(Requests requests, IsDue is_due) {
+    std::vector<Pending> taken;
+    const std::lock_guard lock(mutex_);
+    for (const MPI_Request request : requests) {
+      const auto found = all_.find(number_of(request));
+      if (found == all_.end() || !is_due(found->second)) continue;
+      taken.push_back(found->second);
+      all_.erase(found);
+    }
+    count_.store(all_.size(), std::memory_order_relaxed);
+    return taken;
+  }
+
+  bool holds_any(Requests requests) {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(
+        requests, [this](MPI_Request request) { return all_.contains(number_of(request)); });
+  }
+
+ private:
+  static constinit std::atomic<size_t> count_;  // of all_
+  std::mutex mutex_;                            // guards `all_`
+  std::unordered_map<uintptr_t, Pending> all_;
 };
 
-constinit PendingRequests pending;
+constinit std::atomic<size_t> PendingRequests::count_ = 0;
 
-[[gnu::cold]] void complete_pending(std::span<const MPI_Request> requests) {
-  std::vector<Pending> found;
-  {
-    const std::lock_guard lock(pending.mutex);
-    const auto is_asked_for = [&](const Pending& each) {
-      return std::ranges::find(requests, each.request) != requests.end();
-    };
-    std::ranges::copy_if(pending.all, std::back_inserter(found), is_asked_for);
-    std::erase_if(pending.all, is_asked_for);
-    pending.count.store(pending.all.size(), std::memory_order_relaxed);
-  }
-  if (found.empty()) return;
-  const Progressing progressing;
-  for (const Pending& each : found) {
-    each.outcome->status = mob_flush_local(each.target);
-    static_cast<void>(real::Grequest_complete(each.request));
+PendingRequests& pending_requests() {
+  static PendingRequests instance;
+  return instance;
+}
+
+Requests requests_of(int count, const MPI_Request* requests) {
+  if (count <= 0 || requests == nullptr) return {};
+  return {requests, static_cast<size_t>(count)};
+}
+
+void complete(const Pending& pending, mob_status_t status) {
+  pending.outcome->status = status;
+  static_cast<void>(real::Grequest_complete(pending.request));
+}
+
+// Completes those of the requests that are the front's and whose transfers are complete.
+[[gnu::cold]] void look_after(Requests requests) {
+  const auto is_done = [](Pending& pending) {
+    int done = 0;
+    const mob_status_t status = mob_test(&pending.transfer, &done);
+    // An error of the transfer completes it, too.
+    if (pending.transfer == MOB_HANDLE_DONE) pending.outcome->status = status;
+    return pending.transfer == MOB_HANDLE_DONE;
+  };
+  for (const Pending& each : pending_requests().take(requests, is_done)) {
+    complete(each, each.outcome->status);
   }
 }
 
-// Completes those of the requests that are the front's. A thread that has a request has seen it
-// counted.
-inline void settle(int count, const MPI_Request* requests) {
-  if (pending.count.load(std::memory_order_relaxed) == 0) [[likely]] {
-    return;
+// Completes those of the requests that are the front's, and waits for their transfers.
+[[gnu::cold]] void wait_for(Requests requests) {
+  const Progressing progressing;
+  for (Pending& each : pending_requests().take(requests, [](const Pending&) { return true; })) {
+    complete(each, mob_wait(&each.transfer));
   }
-  if (count > 0 && requests != nullptr) {
-    complete_pending({requests, static_cast<size_t>(count)});
+}
+
+// What calls do before the MPI's own: look for those of the front, or wait for them.
+inline void look(int count, const MPI_Request* requests) {
+  if (PendingRequests::has_any()) [[unlikely]] {
+    look_after(requests_of(count, requests));
+  }
+}
+inline void await(int count, const MPI_Request* requests) {
+  if (PendingRequests::has_any()) [[unlikely]] {
+    wait_for(requests_of(count, requests));
+  }
+}
+
+// Whether the MPI cannot wait for some of the requests, as none of its threads completes them.
+inline bool has_some(int count, const MPI_Request* requests) {
+  return PendingRequests::has_any() && pending_requests().holds_any(requests_of(count, requests));
+}
+
+// Tests until there is something to tell: an error, or what `is_told()` says.
+template <typename Test, typename IsTold>
+int test_until(int count, const MPI_Request* requests, Test test, IsTold is_told) {
+  Pause pause;
+  for (;;) {
+    look(count, requests);
+    const int result = test();
+    if (result != MPI_SUCCESS || is_told()) return result;
+    pause.once();
   }
 }
 
 }  // namespace
 
-int make_pending_request(mob_rank_t target, MPI_Request* request) {
+int make_request(mob_handle_t transfer, MPI_Request* request) {
+  if (transfer == MOB_HANDLE_DONE) return make_done_request(request);
   auto* outcome = new Outcome;
   const int made =
       real::Grequest_start(answer_query, free_outcome, do_not_cancel, outcome, request);
   if (made != MPI_SUCCESS) {
     delete outcome;
+    static_cast<void>(mob_wait(&transfer));
     return made;
   }
-  const std::lock_guard lock(pending.mutex);
-  pending.all.push_back({*request, target, outcome});
-  pending.count.store(pending.all.size(), std::memory_order_relaxed);
+  pending_requests().add({*request, transfer, outcome});
   return MPI_SUCCESS;
 }
 
@@ -99,74 +172,83 @@ int make_pending_request(mob_rank_t target, MPI_Request* request) {
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
 MOBIUS_MPI_TWIN(Wait)(MPI_Request* request, MPI_Status* status) {
-  settle(1, request);
+  await(1, request);
   return real::Wait(request, status);
 }
 
 MOBIUS_MPI_TWIN(Test)(MPI_Request* request, int* flag, MPI_Status* status) {
-  settle(1, request);
+  look(1, request);
   return real::Test(request, flag, status);
 }
 
 MOBIUS_MPI_TWIN(Request_free)(MPI_Request* request) {
-  settle(1, request);
+  await(1, request);
   return real::Request_free(request);
 }
 
 MOBIUS_MPI_TWIN(Request_get_status)(MPI_Request request, int* flag, MPI_Status* status) {
-  settle(1, &request);
+  look(1, &request);
   return real::Request_get_status(request, flag, status);
 }
 
 MOBIUS_MPI_TWIN(Waitall)(int count, MPI_Request* requests, MPI_Status* statuses) {
-  settle(count, requests);
+  await(count, requests);
   return real::Waitall(count, requests, statuses);
 }
 
 MOBIUS_MPI_TWIN(Testall)(int count, MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  settle(count, requests);
+  look(count, requests);
   return real::Testall(count, requests, flag, statuses);
 }
 
 MOBIUS_MPI_TWIN(Waitany)(int count, MPI_Request* requests, int* index, MPI_Status* status) {
-  settle(count, requests);
+  if (has_some(count, requests)) {
+    int flag = 0;
+    return test_until(
+        count, requests, [&] { return real::Testany(count, requests, index, &flag, status); },
+        [&] { return flag != 0; });
+  }
   return real::Waitany(count, requests, index, status);
 }
 
 MOBIUS_MPI_TWIN(Testany)
 (int count, MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  settle(count, requests);
+  look(count, requests);
   return real::Testany(count, requests, index, flag, status);
 }
 
 MOBIUS_MPI_TWIN(Waitsome)
 (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  settle(count, requests);
+  if (has_some(count, requests)) {
+    return test_until(
+        count, requests, [&] { return real::Testsome(count, requests, done, indices, statuses); },
+        [&] { return *done != 0; });
+  }
   return real::Waitsome(count, requests, done, indices, statuses);
 }
 
 MOBIUS_MPI_TWIN(Testsome)
 (int count, MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  settle(count, requests);
+  look(count, requests);
   return real::Testsome(count, requests, done, indices, statuses);
 }
 
 #ifdef MOBIUS_MPI_HAS_STATUS_OF_SEVERAL
 MOBIUS_MPI_TWIN(Request_get_status_all)
 (int count, const MPI_Request* requests, int* flag, MPI_Status* statuses) {
-  settle(count, requests);
+  look(count, requests);
   return real::Request_get_status_all(count, requests, flag, statuses);
 }
 
 MOBIUS_MPI_TWIN(Request_get_status_any)
 (int count, const MPI_Request* requests, int* index, int* flag, MPI_Status* status) {
-  settle(count, requests);
+  look(count, requests);
   return real::Request_get_status_any(count, requests, index, flag, status);
 }
 
 MOBIUS_MPI_TWIN(Request_get_status_some)
 (int count, const MPI_Request* requests, int* done, int* indices, MPI_Status* statuses) {
-  settle(count, requests);
+  look(count, requests);
   return real::Request_get_status_some(count, requests, done, indices, statuses);
 }
 #endif

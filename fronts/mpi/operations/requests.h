@@ -12,8 +12,8 @@
 
 namespace mobius::mpi {
 
-// A request that completes when what was started to a target is complete at this process. Returns
-// the class of the error, or MPI_SUCCESS.
-int make_pending_request(mob_rank_t target, MPI_Request* request);
+// A request that completes when a transfer is complete at this process. Returns the class of the
+// error, or MPI_SUCCESS.
+int make_request(mob_handle_t transfer, MPI_Request* request);
 
 }  // namespace mobius::mpi

@@ -165,7 +165,8 @@ Lists& lists_of_thread() {
   return lists;
 }
 
-mob_status_t start(const mob_transfer_t& transfer, Completion completion) {
+mob_status_t start(const mob_transfer_t& transfer, Completion completion, mob_handle_t* handle) {
+  if (completion == Completion::kAsked) return mob_transfer_nb(&transfer, handle);
   return completion == Completion::kLater ? mob_transfer_nbi(&transfer) : mob_transfer(&transfer);
 }
 

@@ -26,6 +26,7 @@ struct Side {
 enum class Completion {
   kLater,  // with the next synchronisation
   kNow,    // when the call returns
+  kAsked,  // when it asks for what the call started; else when the call returns
 };
 
 // The first operation of a fence epoch makes it one.
@@ -89,6 +90,7 @@ struct Lists {
 void describe_shape(mob_transfer_t* transfer, const Runs& local, const Runs& remote, Lists* lists);
 Lists& lists_of_thread();
 
-mob_status_t start(const mob_transfer_t& transfer, Completion completion);
+// Starts a transfer, or runs it. `*handle` is written with Completion::kAsked only.
+mob_status_t start(const mob_transfer_t& transfer, Completion completion, mob_handle_t* handle);
 
 }  // namespace mobius::mpi
