@@ -96,7 +96,10 @@ def test_the_reference_lists_every_header() -> None:
 
 def test_every_name_of_the_interface_exists() -> None:
     name = re.compile(r"\b(?:mob|MOB)_\w*\w")
-    headers = (ROOT / "include" / "mobius").rglob("*.h*")
+    headers = [
+        *(ROOT / "include" / "mobius").rglob("*.h*"),
+        *(ROOT / "fronts" / "upc" / "include").rglob("*.h"),
+    ]
     known = {word for path in headers for word in name.findall(path.read_text(encoding="utf-8"))}
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     unknown = {

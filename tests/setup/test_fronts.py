@@ -154,6 +154,16 @@ def test_by_pkg_config(installed: Installed, tmp_path: Path, package: str, stati
     check_runs(installed, tmp_path / "program", ": right")
 
 
+def test_upc_program(installed: Installed, tmp_path: Path) -> None:
+    wrapper = installed.prefix / "bin" / "mobupcc"
+    source = installed.prefix / "share" / "doc" / "mobius" / "examples" / "matmul.upc"
+    done = installed.run(wrapper, "-O2", source, "-o", "matmul", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    launcher = installed.prefix / "bin" / "upcrun"
+    done = installed.run(launcher, "-n", "2", tmp_path / "matmul", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "96 x 40 by 2 threads: right\n"), done.stderr
+
+
 def test_layout(installed: Installed) -> None:
     for name in (
         "bin/moblapicc",
@@ -163,6 +173,10 @@ def test_layout(installed: Installed) -> None:
         "bin/oshc++",
         "bin/oshfort",
         "bin/oshrun",
+        "bin/mobupcc",
+        "bin/upcrun",
+        "include/mobius_upc/upc.h",
+        "include/mobius_upc/mobius_upc/runtime.h",
         "include/lapi.h",
         "include/lapif.h",
         "include/armci/armci.h",

@@ -11,6 +11,7 @@
 
 #include <mobius_upc/access.h>
 #include <mobius_upc/check.h>
+#include <mobius_upc/forall.h>
 #include <mobius_upc/pointer.h>
 #include <mobius_upc/program.h>
 

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Has libclang parse a rewritten text, and judges what Clang complains about.
+
+Clang refuses each implicit conversion between address spaces. Which of them UPC allows is decided
+where they are lowered; here each is only wrapped, so that Clang accepts it, and the text is
+parsed again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import cursors, messages
+from .cursors import Cursor, Diagnostic
+from .layout import THREADS_STAND_IN, LayoutTable
+from .problems import Place, Problem, Problems
+from .source import Edit, SourceText
+
+FILE_NAME = "program.upc"
+ARGUMENTS = [
+    "-x",
+    "c",
+    "-std=gnu11",
+    "-w",
+    "-ferror-limit=0",
+    "-fno-spell-checking",
+    "-fbracket-depth=2048",
+]
+BEFORE, AFTER = "__builtin_choose_expr(1,0,(", "))"
+CONVERSION = re.compile(
+    r"changes address space of (nested )?pointer|pointers to non-overlapping address spaces"
+    r"|are not pointers to compatible types"
+)
+ADDRESS_SPACE = re.compile(r"__attribute__\(\(address_space\((\d+)\)\)\)")
+# Sizes are those of pointers of Clang's: the C compiler judges them again.
+LEFT_TO_COMPILER = re.compile(
+    r"array with a negative size|static assertion failed|static_assert failed"
+)
+MAX_PARSES = 12
+
+
+@dataclass
+class Unit:
+    """A parsed translation unit."""
+
+    source: SourceText
+    layouts: LayoutTable
+    problems: Problems
+    threads: int | None
+    cursor: Cursor
+    keeps: list[Any] = field(default_factory=list)  # what the cursors point into
+
+
+def describe(message: str, layouts: LayoutTable) -> str:
+    """Clang's message with address spaces as the source writes them, and UPC's reasons."""
+
+    def name(match: re.Match[str]) -> str:
+        return str(layouts.layout(int(match[1])))
+
+    text = ADDRESS_SPACE.sub(name, message)
+    if "automatic variable qualified with an address space" in text:
+        return messages.AUTOMATIC
+    if "field may not be qualified with an address space" in text:
+        return messages.MEMBER
+    if "parameter may not be qualified with an address space" in text:
+        return messages.PARAMETER
+    if ("return type" in text and "address space" in text) or (
+        "function with" in text and "address space" in text
+    ):
+        return messages.RESULT
+    if "declared as an array with a negative size" in text or "multiple address spaces" in text:
+        text += " (a type can be shared with one layout only)"
+    return text
+
+
+def parse(
+    source: SourceText, layouts: LayoutTable, problems: Problems, threads: int | None
+) -> Unit:
+    """Parses; a text with errors raises TranslationError."""
+    index = cursors.new_index()
+    for _ in range(MAX_PARSES):
+        tree = cursors.parse(index, FILE_NAME, source.text, ARGUMENTS)
+        errors = [entry for entry in tree.diagnostics if entry.severity >= cursors.ERROR]
+        edits: list[Edit] = []
+        others: list[Problem] = []
+        for error in errors:
+            if CONVERSION.search(error.spelling):
+                span = expression_of(error)
+                if span is not None:
+                    edits += (Edit(span[0], span[0], BEFORE), Edit(span[1], span[1], AFTER))
+                    continue
+            if LEFT_TO_COMPILER.search(error.spelling):
+                continue
+            place = source.place(error.location.offset)
+            others.append(Problem(place, describe(error.spelling, layouts)))
+        if not edits:
+            for problem in others:
+                problems.add(problem)
+            problems.raise_errors()
+            unit = Unit(source, layouts, problems, threads, tree.cursor, [index, tree])
+            if resolve_stars(unit):
+                return unit
+            return unit
+        wrap(source, edits)
+    raise AssertionError(f"conversions are left after {MAX_PARSES} parses")
+
+
+def expression_of(error: Diagnostic) -> tuple[int, int] | None:
+    """The expression to wrap: the last of those that the error underlines."""
+    ranges = [(entry.start.offset, entry.end.offset) for entry in error.ranges]
+    ranges = [entry for entry in ranges if entry[0] < entry[1]]
+    if ranges:
+        return ranges[-1]
+    return None
+
+
+def wrap(source: SourceText, edits: list[Edit]) -> None:
+    """Wraps expressions; of two that overlap, the inner one in this turn."""
+    pairs = sorted({(a.start, b.start) for a, b in zip(edits[::2], edits[1::2], strict=True)})
+    inner = [
+        pair
+        for pair in pairs
+        if not any(o != pair and pair[0] <= o[0] and o[1] <= pair[1] for o in pairs)
+    ]
+    chosen = [Edit(start, start, BEFORE) for start, _ in inner]
+    chosen += [Edit(end, end, AFTER) for _, end in inner]
+    # An end that is another's start is written first.
+    chosen.sort(key=lambda edit: (edit.start, edit.text == BEFORE))
+    source.edit(chosen)
+
+
+def resolve_stars(unit: Unit) -> bool:
+    """Finds the block of every `[*]` by its declaration."""
+    if not any(layout.star for layout in unit.layouts.spaces):
+        return True
+    for cursor in cursors.walk_declarations(unit.cursor):
+        space = cursors.space_of(cursors.declared_type(cursor))
+        star = unit.layouts.star_of(space)
+        if not star:
+            continue
+        place = unit.source.place(cursors.start_of(cursor))
+        block = star_block(unit, cursor, place)
+        known = unit.layouts.stars.setdefault(star, block)
+        if known != block:
+            unit.problems.add(Problem(place, messages.STAR_SIZES))
+    return True
+
+
+def star_block(unit: Unit, cursor: Cursor, place: Place) -> int:
+    """The block size that `[*]` means for the object that a cursor declares."""
+    total = 1
+    kind = cursors.declared_type(cursor)
+    for count in cursors.dimensions(kind):
+        total *= count
+    if unit.threads is not None:
+        return -(-total // unit.threads)
+    if total % THREADS_STAND_IN == 0:
+        return total // THREADS_STAND_IN
+    if total > 1:
+        unit.problems.add(Problem(place, messages.THREADS_IN_STAR))
+    return 1

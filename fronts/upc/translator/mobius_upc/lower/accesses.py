@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shared lvalues: where they are, how they are read and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import cursors, runtime
+from ..cursors import Cursor, Kind, Type, TypeKind
+from ..layout import INDEFINITE, Layout
+
+if TYPE_CHECKING:
+    from .expressions import Expressions
+
+
+@dataclass(frozen=True)
+class Target:
+    """A shared object in memory: a pointer to it, or an lvalue if it is this thread's own."""
+
+    pointer: str
+    kind: Type
+    layout: Layout
+    strict: bool
+    local: str = ""
+    field: Cursor | None = None  # a bit field: `pointer` is that of its record
+
+
+@dataclass(frozen=True)
+class Row:
+    """A chain of subscripts: an array or a pointer, and an index in ultimate elements."""
+
+    base: Cursor  # the array's lvalue, or the pointer's value
+    is_array: bool
+    index: str
+    subscripts: tuple[Cursor, ...]
+
+
+def scaled(index: str, factor: str) -> str:
+    """An index times the ultimate elements of what it counts."""
+    return f"({index})" if factor == "1" else f"({index})*({factor})"
+
+
+class Accesses:
+    """Lowers shared lvalues."""
+
+    def __init__(self, expressions: Expressions) -> None:
+        self.expressions = expressions
+        self.context = expressions.context
+        self.types = expressions.context.types
+
+    def is_shared(self, cursor: Cursor) -> bool:
+        """Whether an expression denotes a shared object."""
+        return cursors.space_of(cursors.type_of(cursor)) != 0
+
+    # Layouts
+
+    def lvalue_layout(self, cursor: Cursor) -> Layout:
+        """The layout of a shared lvalue; a member of a record lies on one thread."""
+        cursor = self.context.core(cursor)
+        kind = cursors.kind_of(cursor)
+        if kind == Kind.MEMBER_REF_EXPR:
+            return INDEFINITE
+        if kind == Kind.ARRAY_SUBSCRIPT_EXPR:
+            return self.pointer_layout(self.subscript_parts(cursor)[0])
+        if kind == Kind.UNARY_OPERATOR and cursors.unary_operator(cursor)[0] == "*":
+            return self.pointer_layout(cursors.children(cursor)[0])
+        return self.types.layout(cursors.type_of(cursor))
+
+    def pointer_layout(self, cursor: Cursor) -> Layout:
+        """The layout behind a pointer to shared, or of an array that decays to one."""
+        cursor = self.context.core(cursor)
+        kind = cursors.type_of(cursor)
+        if cursors.space_of(kind) and not cursors.is_pointer_to_shared(kind):
+            return self.lvalue_layout(cursor)
+        children = cursors.children(cursor)
+        node = cursors.kind_of(cursor)
+        if node == Kind.UNARY_OPERATOR and cursors.unary_operator(cursor)[0] == "&":
+            return self.lvalue_layout(children[0])
+        if node == Kind.BINARY_OPERATOR:
+            operator = cursors.binary_operator(cursor)
+            if operator == ",":
+                return self.pointer_layout(children[1])
+            if operator in ("+", "-"):
+                return self.pointer_layout(self.pointer_operand(cursor))
+        if cursors.is_pointer_to_shared(kind):
+            return self.types.layout(cursors.pointee(kind))
+        return INDEFINITE
+
+    def pointer_operand(self, cursor: Cursor) -> Cursor:
+        """The operand of `+` or `-` that is a pointer to shared."""
+        left, right = cursors.children(cursor)
+        return left if self.expressions.is_pointer(left) else right
+
+    # Places
+
+    def target(self, cursor: Cursor) -> Target:
+        """Where a shared lvalue is."""
+        cursor = self.context.core(cursor)
+        kind = cursors.type_of(cursor)
+        strict = self.is_strict(cursor)
+        node = cursors.kind_of(cursor)
+        layout = self.lvalue_layout(cursor)
+        if node == Kind.MEMBER_REF_EXPR:
+            return self.member(cursor, strict)
+        if node == Kind.ARRAY_SUBSCRIPT_EXPR:
+            local = "" if strict else self.expressions.locals.lvalue(cursor)
+            pointer = self.row_pointer(self.row(cursor), layout)
+            return Target(pointer, kind, layout, strict, local)
+        if node == Kind.DECL_REF_EXPR:
+            shared = self.expressions.object_of(cursor)
+            return Target(runtime.object_pointer(shared.c_name), kind, layout, strict)
+        if node == Kind.UNARY_OPERATOR:
+            return Target(self.expressions.value(cursors.children(cursor)[0]), kind, layout, strict)
+        if node == Kind.BINARY_OPERATOR:  # a comma, an assignment
+            before, last = cursors.children(cursor)
+            inner = self.target(last)
+            pointer = f"({self.expressions.discarded(before)}, {inner.pointer})"
+            return Target(pointer, kind, inner.layout, strict, "", inner.field)
+        self.context.complain(cursor, "this form of a shared object is not supported")
+        return Target(runtime.NULL, kind, layout, strict)
+
+    def is_strict(self, cursor: Cursor) -> bool:
+        """Whether an access to this lvalue is strict."""
+        kind = cursors.type_of(cursor)
+        if cursors.canonical(cursors.ultimate(kind)).is_volatile_qualified():
+            return True
+        if self.types.layout(kind).relaxed:
+            return False
+        return self.context.source.is_strict(cursors.start_of(cursor))
+
+    def subscript_parts(self, cursor: Cursor) -> tuple[Cursor, Cursor]:
+        """Array or pointer, and index, of `a[i]` or `i[a]`."""
+        left, right = cursors.children(cursor)
+        return (left, right) if self.expressions.is_pointer(left) else (right, left)
+
+    def row(self, cursor: Cursor) -> Row:
+        """The base and the whole index of a chain of subscripts."""
+        base, index = self.subscript_parts(cursor)
+        text = scaled(self.expressions.value(index), self.types.elements(cursors.type_of(cursor)))
+        inner = self.context.core(base)
+        if not cursors.is_array(cursors.type_of(inner)):
+            return Row(base, False, text, (index,))
+        if cursors.kind_of(inner) == Kind.ARRAY_SUBSCRIPT_EXPR:
+            outer = self.row(inner)
+            return Row(
+                outer.base, outer.is_array, f"{outer.index} + {text}", (*outer.subscripts, index)
+            )
+        return Row(inner, True, text, (index,))
+
+    def row_pointer(self, row: Row, layout: Layout) -> str:
+        """A pointer to an element."""
+        if row.is_array and cursors.kind_of(row.base) == Kind.DECL_REF_EXPR:
+            shared = self.expressions.object_of(row.base)
+            size = self.types.element_size(cursors.type_of(row.base))
+            return runtime.element(shared.c_name, row.index, size, layout.block)
+        if row.is_array:
+            pointer = self.target(row.base).pointer
+            size = self.types.element_size(cursors.type_of(row.base))
+        else:
+            pointer = self.expressions.value(row.base)
+            size = self.types.element_size(self.expressions.pointee_of(row.base))
+        return runtime.add(pointer, row.index, size, layout.block)
+
+    def member(self, cursor: Cursor, strict: bool) -> Target:
+        """`record.member` or `pointer->member`."""
+        base = cursors.children(cursor)[0]
+        while self.is_unnamed_member(base):  # its members count as those of the record around it
+            base = cursors.children(self.context.core(base))[0]
+        if self.expressions.is_pointer(base):
+            record = cursors.pointee(self.expressions.pointer_type(base))
+            pointer = self.expressions.value(base)
+            local = ""
+        else:
+            record = cursors.type_of(self.context.core(base))
+            inner = self.target(base)
+            pointer, local = inner.pointer, inner.local
+        declaration = cursor.referenced
+        name = cursor.spelling
+        kind = cursors.type_of(cursor)
+        if local:
+            local = f"{local}.{name}"
+        if declaration is not None and declaration.is_bitfield():
+            return Target(pointer, kind, INDEFINITE, strict, local, declaration)
+        offset = f"__builtin_offsetof({self.types.plain_type(record)}, {name})"
+        return Target(runtime.member(pointer, offset), kind, INDEFINITE, strict, local)
+
+    def is_unnamed_member(self, cursor: Cursor) -> bool:
+        """Whether an expression is an unnamed record inside a record."""
+        inner = self.context.core(cursor)
+        return cursors.kind_of(inner) == Kind.MEMBER_REF_EXPR and not inner.spelling
+
+    # Reads and writes
+
+    def read(self, target: Target) -> str:
+        """The value of a shared object."""
+        if target.local:
+            return target.local
+        kind = self.types.plain_type(target.kind)
+        if target.field is not None:
+            return self.read_field(target)
+        function = runtime.getter(target.kind, target.strict)
+        if function:
+            return runtime.typed(f"{function}({target.pointer})", kind, target.kind)
+        name = self.context.fresh("v")
+        get = runtime.get_bytes(f"&{name}", target.pointer, f"sizeof {name}", target.strict)
+        return f"({{ {kind} {name}; {get}; {name}; }})"
+
+    def write(self, target: Target, value: str, *, needs_value: bool) -> str:
+        """Writes a shared object; the result is the value written."""
+        if target.local:
+            return f"({target.local} = {value})"
+        kind = self.types.plain_type(target.kind)
+        if target.field is not None:
+            return self.write_field(target, value)
+        function = runtime.putter(target.kind, target.strict)
+        if runtime.scalar_name(target.kind) == "pointer":
+            value = f"(void *)({value})"
+        if function and not needs_value:
+            return f"{function}({target.pointer}, {value})"
+        name = self.context.fresh("v")
+        if function:
+            put = f"{function}({target.pointer}, {name})"
+        else:
+            put = runtime.put_bytes(target.pointer, f"&{name}", f"sizeof {name}", target.strict)
+        result = f" {name};" if needs_value else ""
+        return f"({{ {kind} {name} = {value}; {put};{result} }})"
+
+    def update(
+        self, target: Target, operator: str, operand: str, *, old: bool, needs_value: bool
+    ) -> str:
+        """`object op= operand`; `old`: the result is the value before."""
+        if target.local:
+            if old:
+                return f"({target.local}{operator * 2})"
+            return f"({target.local} {operator}= {operand})"
+        pointer = self.context.fresh("p")
+        before = self.context.fresh("o")
+        after = self.context.fresh("n")
+        kind = self.types.plain_type(target.kind)
+        here = Target(pointer, target.kind, target.layout, target.strict, "", target.field)
+        if cursors.is_pointer_to_shared(target.kind):
+            count = f"({operand})" if operator == "+" else f"-(ptrdiff_t)({operand})"
+            changed = self.expressions.advanced(before, target.kind, count)
+        else:
+            changed = f"{before} {operator} ({operand})"
+        result = before if old else after
+        return (
+            f"({{ {runtime.POINTER} {pointer} = {target.pointer}; "
+            f"{kind} {before} = {self.read(here)}; {kind} {after} = {changed}; "
+            f"{self.write(here, after, needs_value=False)}; "
+            + (f"{result}; }})" if needs_value else "})")
+        )
+
+    def read_field(self, target: Target) -> str:
+        """The value of a bit field."""
+        assert target.field is not None
+        kind = cursors.type_of(target.field)
+        signed = cursors.canonical(kind).kind in SIGNED
+        first, width = field_bits(target.field)
+        text = runtime.get_bits(target.pointer, first, width, signed)
+        text = f"(({self.types.plain_type(kind)}){text})"
+        return f"({{ mob_upc_fence(); {text}; }})" if target.strict else text
+
+    def write_field(self, target: Target, value: str) -> str:
+        """Writes a bit field."""
+        assert target.field is not None
+        kind = self.types.plain_type(cursors.type_of(target.field))
+        first, width = field_bits(target.field)
+        name = self.context.fresh("v")
+        put = runtime.put_bits(target.pointer, first, width, name)
+        fence = " mob_upc_fence();" if target.strict else ""
+        return f"({{ {kind} {name} = {value};{fence} {put};{fence} {name}; }})"
+
+
+def field_bits(field: Cursor) -> tuple[int, int]:
+    """The first bit of a bit field in its record, and its width."""
+    return int(field.get_field_offsetof()), int(field.get_bitfield_width())
+
+
+SIGNED = (
+    TypeKind.CHAR_S,
+    TypeKind.SCHAR,
+    TypeKind.SHORT,
+    TypeKind.INT,
+    TypeKind.LONG,
+    TypeKind.LONGLONG,
+)

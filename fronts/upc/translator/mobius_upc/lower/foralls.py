@@ -1,0 +1,466 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lowers `upc_forall`.
+
+A loop inside another that distributes iterations, in the same function or around a call,
+distributes nothing itself; `mob_upc_forall_depth_` counts those around. Where the affinity is the
+loop's variable, or an element that it counts, only this thread's iterations are visited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .. import cursors, messages, runtime
+from ..cursors import Cursor, Kind, TypeKind
+from ..source import Forall
+from .context import Context, LocalRows
+from .expressions import ASSIGNING, Expressions
+
+if TYPE_CHECKING:
+    from .statements import Statements
+
+JUMP_TARGETS = (Kind.FOR_STMT, Kind.WHILE_STMT, Kind.DO_STMT)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a upc_forall; None: empty."""
+
+    start: Cursor | None
+    condition: Cursor | None
+    step: Cursor | None
+    affinity: Cursor | None
+    body: Cursor
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A loop `for (…; v < bound; v++)` whose affinity counts with v."""
+
+    name: str
+    variable: int  # name_at() of the variable
+    c_type: str
+    declared: bool  # in the loop itself
+    first: str  # the value it starts with; "": it has it already
+    bound: Cursor
+    inclusive: bool
+    shift: str  # what is added to it: "", "+ 1"
+    rows: int  # iterations in a row that belong to one thread
+
+
+class Foralls:
+    """Lowers upc_forall loops."""
+
+    def __init__(self, context: Context, expressions: Expressions, statements: Statements) -> None:
+        self.context = context
+        self.expressions = expressions
+        self.statements = statements
+        self.depth = 0
+
+    def lower(self, cursor: Cursor, mark: Forall) -> str:
+        """One loop."""
+        parts = self.parts(cursor, mark)
+        self.check_jumps(parts.body)
+        if parts.affinity is None:
+            return self.plain(parts, parts.body)
+        if self.depth:
+            return self.plain(parts, parts.body)
+        self.depth += 1
+        affine = self.affine(parts)
+        text = self.tested(parts) if affine is None else self.visited(parts, affine)
+        self.depth -= 1
+        # A semicolon of the source follows a body that is no block.
+        if self.context.source.text[cursors.end_of(cursor) - 1] not in "};":
+            return f"do {text} while (0)"
+        return text
+
+    def parts(self, cursor: Cursor, mark: Forall) -> Parts:
+        """Tells the parts of the rewritten loop apart."""
+        first, second = self.statements.semicolons(cursor)
+        children = cursors.children(cursor)
+        body = children[-1]
+        start = condition = step = affinity = None
+        for child in children[:-1]:
+            at = cursors.start_of(child)
+            if at < first:
+                start = child
+            elif at < second:
+                condition = child
+            else:
+                step = child
+        if mark.affinity >= 0 and step is not None:
+            before, last = cursors.children(step)
+            step, affinity = before, last
+            if self.context.text(step).strip() == "(void)0":
+                step = None
+        return Parts(start, condition, step, affinity, body)
+
+    # Texts
+
+    def start_text(self, start: Cursor | None) -> str:
+        """The first part, with its semicolon."""
+        if start is None:
+            return ";"
+        text = self.statements.lower(start).strip()
+        return text if text.endswith(";") else f"{text};"
+
+    def plain(self, parts: Parts, body: Cursor, guard: str = "") -> str:
+        """The loop over all iterations, each done if `guard` holds."""
+        condition = "" if parts.condition is None else self.expressions.condition(parts.condition)
+        step = "" if parts.step is None else self.expressions.discarded(parts.step)
+        lowered = self.statements.lower(body)
+        terminated = lowered if lowered.rstrip().endswith(("}", ";")) else f"{lowered};"
+        head = f"for ({self.start_text(parts.start)} {condition}; {step}) {guard}"
+        return head + self.braced(body, terminated)
+
+    def braced(self, body: Cursor, text: str) -> str:
+        """The body as a block, so that an else behind it finds its own if."""
+        if cursors.kind_of(body) == Kind.COMPOUND_STMT:
+            return text
+        return f"{{ {text} }}"
+
+    def guard(self, affinity: Cursor) -> str:
+        """The test whether an iteration is this thread's."""
+        if self.expressions.is_pointer(affinity):
+            return runtime.is_mine(self.expressions.value(affinity))
+        return runtime.is_my_turn(self.expressions.value(affinity))
+
+    def tested(self, parts: Parts) -> str:
+        """The loop with a test in each iteration."""
+        assert parts.affinity is not None
+        nested = self.context.fresh("nested")
+        guard = f"if ({nested} || {self.guard(parts.affinity)}) "
+        loop = self.plain(parts, parts.body, guard)
+        return (
+            f"{{ const int {nested} = mob_upc_forall_depth_++; {loop} --mob_upc_forall_depth_; }}"
+        )
+
+    def visited(self, parts: Parts, affine: Affine) -> str:
+        """The loop that visits this thread's iterations alone, beside one for nested calls."""
+        nested = self.context.fresh("nested")
+        all_of_them = self.plain(parts, parts.body)
+        resume = self.context.sync(cursors.start_of(parts.body))
+        mine = self.own_iterations(parts, affine)
+        return (
+            f"{{ const int {nested} = mob_upc_forall_depth_++; if ({nested}) {{ {all_of_them} }} "
+            f"else {resume}{{ {mine} }} --mob_upc_forall_depth_; }}"
+        )
+
+    def own_iterations(self, parts: Parts, affine: Affine) -> str:
+        """The loop over this thread's iterations."""
+        name, rows = affine.name, affine.rows
+        row, low, high = (self.context.fresh(word) for word in ("row", "low", "high"))
+        local = row if rows == 1 else f"({name} {affine.shift} - {row})"
+        self.context.rows.append(LocalRows(affine.variable, affine.shift, rows, local))
+        body = self.statements.lower(parts.body)
+        if not body.rstrip().endswith(("}", ";")):
+            body += ";"
+        used = " ".join(self.context.rows.pop().used.values())
+        bound = self.expressions.value(affine.bound)
+        more = " + 1" if affine.inclusive else ""
+        start = f"{affine.c_type} {name} = {affine.first};" if affine.declared else ""
+        if not affine.declared and affine.first:
+            start = f"{name} = {affine.first};"
+        text = (
+            f"{start} const int64_t {low} = (int64_t){name} {affine.shift}, "
+            f"{high} = (int64_t)({bound}){more} {affine.shift}; {used} "
+        )
+        back = self.opposite(affine.shift)
+        if rows == 1:
+            text += (
+                f"for (int64_t {row} = mob_upc_first_row({low}), "
+                f"{row}_end = mob_upc_first_row({high}); "
+                f"{row} < {row}_end; ++{row}) {{ {name} = ({affine.c_type})"
+                f"({row} * {runtime.THREADS} + {runtime.MYTHREAD}{back}); {body} }}"
+            )
+        else:
+            block, stop = self.context.fresh("block"), self.context.fresh("stop")
+            text += (
+                f"for (int64_t {block} = mob_upc_first_block({low}, {rows}u); {block} < {high}; "
+                f"{block} += (int64_t){rows}u * {runtime.THREADS}) {{ "
+                f"const int64_t {row} = mob_upc_block_distance({block}, {rows}u); "
+                f"const {affine.c_type} {stop} = ({affine.c_type})(({block} + {rows} < {high} ? "
+                f"{block} + {rows} : {high}){back}); "
+                f"for ({name} = ({affine.c_type})(({block} < {low} ? {low} : {block}){back}); "
+                f"{name} < {stop}; ++{name}) {{ {body} }} }}"
+            )
+        if not affine.declared:
+            text += f" {name} = ({affine.c_type})(({low} < {high} ? {high} : {low}){back});"
+        return text
+
+    @staticmethod
+    def opposite(shift: str) -> str:
+        """What undoes a shift."""
+        if not shift:
+            return ""
+        return " " + shift.translate(str.maketrans("+-", "-+"))
+
+    # Analysis
+
+    def affine(self, parts: Parts) -> Affine | None:
+        """The loop as one whose own iterations can be counted; None: it must be tested."""
+        if parts.condition is None or parts.step is None or parts.affinity is None:
+            return None
+        variable = self.stepped(parts.step)
+        if variable is None:
+            return None
+        declaration = variable.referenced
+        if declaration is None or declaration.kind not in (Kind.VAR_DECL, Kind.PARM_DECL):
+            return None
+        at = cursors.name_at(declaration)
+        if not self.is_simple_variable(declaration):
+            return None
+        bound = self.bound(parts.condition, at)
+        if bound is None:
+            return None
+        first = self.first_value(parts.start, at)
+        counted = self.counted(parts.affinity, at)
+        if first is None or counted is None:
+            return None
+        if self.may_change(parts.body, at) or self.needs_one_copy(parts.body):
+            return None
+        if not self.is_fixed(bound[0], parts.body):
+            return None
+        text, declared = first
+        c_type = self.context.types.plain_type(cursors.type_of(declaration))
+        shift, rows = counted
+        return Affine(
+            declaration.spelling, at, c_type, declared, text, bound[0], bound[1], shift, rows
+        )
+
+    def stepped(self, step: Cursor) -> Cursor | None:
+        """The variable of `v++`, `++v` or `v += 1`."""
+        step = self.context.core(step)
+        kind = cursors.kind_of(step)
+        children = [self.context.core(child) for child in cursors.children(step)]
+        if (kind == Kind.UNARY_OPERATOR and cursors.unary_operator(step)[0] == "++") or (
+            kind == Kind.COMPOUND_ASSIGNMENT_OPERATOR
+            and cursors.binary_operator(step) == "+="
+            and self.context.text(children[1]).strip() == "1"
+        ):
+            variable = children[0]
+        else:
+            return None
+        return variable if cursors.kind_of(variable) == Kind.DECL_REF_EXPR else None
+
+    def is_simple_variable(self, declaration: Cursor) -> bool:
+        """Whether a variable is a private integer of this function, and not volatile."""
+        kind = cursors.type_of(declaration)
+        plain = cursors.canonical(kind)
+        if plain.kind not in INTEGERS or cursors.space_of(kind) or plain.is_volatile_qualified():
+            return False
+        return declaration.semantic_parent.kind == Kind.FUNCTION_DECL and (
+            declaration.storage_class.name in ("NONE", "AUTO", "REGISTER")
+        )
+
+    def refers(self, cursor: Cursor, variable: int) -> bool:
+        """Whether an expression is the variable itself."""
+        inner = self.context.core(cursor)
+        if cursors.kind_of(inner) != Kind.DECL_REF_EXPR or inner.referenced is None:
+            return False
+        return cursors.name_at(inner.referenced) == variable
+
+    def bound(self, condition: Cursor, variable: int) -> tuple[Cursor, bool] | None:
+        """The bound of `v < X` or `v <= X`, and whether it is included."""
+        condition = self.context.core(condition)
+        if cursors.kind_of(condition) != Kind.BINARY_OPERATOR:
+            return None
+        operator = cursors.binary_operator(condition)
+        left, right = cursors.children(condition)
+        if operator in ("<", "<=") and self.refers(left, variable):
+            return right, operator == "<="
+        if operator in (">", ">=") and self.refers(right, variable):
+            return left, operator == ">="
+        return None
+
+    def first_value(self, start: Cursor | None, variable: int) -> tuple[str, bool] | None:
+        """The value that the variable starts with, and whether the loop declares it."""
+        if start is None:
+            return "", False
+        children = cursors.children(start)
+        if cursors.kind_of(start) == Kind.DECL_STMT:
+            if len(children) != 1 or cursors.name_at(children[0]) != variable:
+                return None
+            values = [c for c in cursors.children(children[0]) if c.kind.is_expression()]
+            return (self.expressions.value(values[-1]), True) if values else None
+        start = self.context.core(start)
+        if cursors.kind_of(start) == Kind.BINARY_OPERATOR and cursors.binary_operator(start) == "=":
+            left, right = cursors.children(start)
+            if self.refers(left, variable):
+                return self.expressions.value(right), False
+        return None
+
+    def counted(self, affinity: Cursor, variable: int) -> tuple[str, int] | None:
+        """How the affinity counts with the variable: what is added, iterations in a row."""
+        inner = self.context.core(affinity)
+        if not self.expressions.is_pointer(affinity):
+            found, shift = self.expressions.locals.shifted(inner)
+            return (shift, 1) if found == variable else None
+        if (
+            cursors.kind_of(inner) == Kind.UNARY_OPERATOR
+            and cursors.unary_operator(inner)[0] == "&"
+        ):
+            return self.counted_element(self.context.core(cursors.children(inner)[0]), variable)
+        if cursors.kind_of(inner) == Kind.ARRAY_SUBSCRIPT_EXPR:  # a row, which decays
+            return self.counted_element(inner, variable)
+        if cursors.kind_of(inner) == Kind.BINARY_OPERATOR and cursors.binary_operator(inner) == "+":
+            left, right = (self.context.core(child) for child in cursors.children(inner))
+            if not self.is_static_array(left):
+                return None
+            return self.of_array(left, right, variable)
+        return None
+
+    def is_static_array(self, cursor: Cursor) -> bool:
+        """Whether an expression names a shared array."""
+        kind = cursors.type_of(cursor)
+        return (
+            cursors.kind_of(cursor) == Kind.DECL_REF_EXPR
+            and cursors.is_array(kind)
+            and cursors.space_of(kind) != 0
+        )
+
+    def counted_element(self, element: Cursor, variable: int) -> tuple[str, int] | None:
+        """As counted(), for `&a[v]`, `&a[v][0]`, `a[v]` of a shared array `a`."""
+        chain: list[Cursor] = []
+        while cursors.kind_of(element) == Kind.ARRAY_SUBSCRIPT_EXPR:
+            base, index = self.expressions.accesses.subscript_parts(element)
+            chain.insert(0, index)
+            element = self.context.core(base)
+        if not chain or not self.is_static_array(element):
+            return None
+        for index in chain[1:]:
+            inner = self.context.core(index)
+            if cursors.kind_of(inner) not in (Kind.INTEGER_LITERAL, Kind.DECL_REF_EXPR):
+                return None
+            if self.refers(index, variable):
+                return None
+        return self.of_array(element, chain[0], variable)
+
+    def of_array(self, array: Cursor, index: Cursor, variable: int) -> tuple[str, int] | None:
+        """As counted(), for an index of the first dimension of a shared array."""
+        found, shift = self.expressions.locals.shifted(index)
+        if found != variable:
+            return None
+        kind = cursors.type_of(array)
+        length = 1
+        for count in cursors.dimensions(kind)[1:]:
+            if count < 0:
+                return None
+            length *= count
+        block = self.context.types.layout(kind).block
+        if block == 0 or block % length:
+            return None
+        return shift, block // length
+
+    def may_change(self, cursor: Cursor, variable: int) -> bool:
+        """Whether something in a body assigns a variable or takes its address."""
+        kind = cursors.kind_of(cursor)
+        children = cursors.children(cursor)
+        if kind in (Kind.BINARY_OPERATOR, Kind.COMPOUND_ASSIGNMENT_OPERATOR):
+            if cursors.binary_operator(cursor) in ASSIGNING and self.refers(children[0], variable):
+                return True
+        elif kind == Kind.UNARY_OPERATOR:
+            operator = cursors.unary_operator(cursor)[0]
+            if operator in ("++", "--", "&") and self.refers(children[0], variable):
+                return True
+        return any(self.may_change(child, variable) for child in children)
+
+    def needs_one_copy(self, cursor: Cursor) -> bool:
+        """Whether a body cannot be written twice: labels, static variables."""
+        kind = cursors.kind_of(cursor)
+        if kind in (Kind.LABEL_STMT, Kind.ADDR_LABEL_EXPR):
+            return True
+        if kind == Kind.VAR_DECL and cursor.storage_class.name == "STATIC":
+            return True
+        if kind in (Kind.STRUCT_DECL, Kind.UNION_DECL):
+            return True
+        return any(map(self.needs_one_copy, cursors.children(cursor)))
+
+    def is_fixed(self, bound: Cursor, body: Cursor) -> bool:
+        """Whether a bound has no effects, and one value while the loop runs."""
+        names = self.names_of_pure(bound)
+        if names is None:
+            return False
+        calls = self.has_calls(body)
+        for declaration in names:
+            if declaration.kind == Kind.ENUM_CONSTANT_DECL or declaration.spelling == "MYTHREAD":
+                continue
+            if self.may_change(body, cursors.name_at(declaration)):
+                return False
+            is_global = declaration.semantic_parent.kind != Kind.FUNCTION_DECL
+            if is_global and calls and not cursors.type_of(declaration).is_const_qualified():
+                return False
+        return True
+
+    def names_of_pure(self, expression: Cursor) -> list[Cursor] | None:
+        """The names in an expression of private values without effects; None: it is none."""
+        names: list[Cursor] = []
+        pending = [expression]
+        while pending:
+            current = pending.pop()
+            kind = cursors.kind_of(current)
+            if kind == Kind.DECL_REF_EXPR:
+                if self.expressions.accesses.is_shared(current) or current.referenced is None:
+                    return None
+                names.append(current.referenced)
+            elif kind not in PURE or self.has_effect(current):
+                return None
+            pending += cursors.children(current)
+        return names
+
+    @staticmethod
+    def has_effect(cursor: Cursor) -> bool:
+        """Whether an operation changes its operand or reads memory."""
+        kind = cursors.kind_of(cursor)
+        if kind == Kind.BINARY_OPERATOR:
+            return cursors.binary_operator(cursor) in ASSIGNING
+        return bool(
+            kind == Kind.UNARY_OPERATOR and cursors.unary_operator(cursor)[0] not in ("-", "+", "~")
+        )
+
+    def has_calls(self, cursor: Cursor) -> bool:
+        """Whether a body calls functions."""
+        if cursors.kind_of(cursor) == Kind.CALL_EXPR:
+            return True
+        return any(map(self.has_calls, cursors.children(cursor)))
+
+    def check_jumps(self, body: Cursor) -> None:
+        """Complains about jumps out of a upc_forall."""
+        pending = [(body, False)]
+        while pending:
+            current, in_loop = pending.pop()
+            kind = cursors.kind_of(current)
+            if kind == Kind.RETURN_STMT:
+                self.context.complain(
+                    current,
+                    messages.FORALL_RETURN,
+                )
+            elif kind == Kind.BREAK_STMT and not in_loop:
+                self.context.complain(
+                    current,
+                    messages.FORALL_BREAK,
+                )
+            inner = in_loop or kind in JUMP_TARGETS or kind == Kind.SWITCH_STMT
+            pending += [(child, inner) for child in cursors.children(current)]
+
+
+INTEGERS = (
+    TypeKind.SHORT,
+    TypeKind.INT,
+    TypeKind.UINT,
+    TypeKind.LONG,
+    TypeKind.ULONG,
+    TypeKind.LONGLONG,
+    TypeKind.ULONGLONG,
+)
+PURE = (
+    Kind.UNEXPOSED_EXPR,
+    Kind.PAREN_EXPR,
+    Kind.BINARY_OPERATOR,
+    Kind.UNARY_OPERATOR,
+    Kind.INTEGER_LITERAL,
+    Kind.CSTYLE_CAST_EXPR,
+    Kind.CXX_UNARY_EXPR,
+    Kind.TYPE_REF,
+)

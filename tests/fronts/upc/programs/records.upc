@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Structures, unions and bit fields in shared memory; lists through pointers to shared. */
+#include "check.h"
+
+struct point {
+  double x, y;
+  int tags[3];
+};
+typedef struct node {
+  shared struct node *next;
+  int value;
+  struct point at;
+  union {
+    int whole;
+    char parts[4];
+  };
+} node_t;
+struct packed {
+  unsigned low : 3;
+  int middle : 7;
+  unsigned long high : 40;
+};
+
+shared struct point points[2 * THREADS];
+shared [2] struct point pairs[4 * THREADS];
+shared node_t head;
+shared struct packed bits[THREADS];
+shared struct {
+  int a, b;
+} unnamed;
+shared union {
+  float f;
+  unsigned u;
+} either;
+struct holder {
+  shared int *p, *q;
+  shared [] char *text;
+  int count;
+} holder = {NULL, 0, NULL, 3};
+
+static void members(void) {
+  struct point mine = {1.5, -2.5, {7, 8, 9}}, copy;
+  shared struct point *p = &points[MYTHREAD];
+  shared [] int *tag;
+  points[MYTHREAD] = mine;
+  p->y = MYTHREAD;
+  p->tags[1] += 100;
+  upc_barrier;
+  p = points + (MYTHREAD + 1) % THREADS;
+  copy = *p;
+  CHECK(copy.x == 1.5 && copy.y == (MYTHREAD + 1) % THREADS && copy.tags[1] == 108);
+  CHECK(p->tags[2] == 9 && (*p).tags[0] == 7 && points[0].tags[1] == 108);
+  tag = &p->tags[1];
+  CHECK(*tag == 108 && tag[1] == 9 && upc_threadof(tag) == upc_threadof(p));
+  upc_barrier;
+  if (MYTHREAD == 0) pairs[3] = points[0];
+  upc_barrier;
+  CHECK(pairs[3].tags[0] == 7 && pairs[3].x == 1.5);
+  CHECK(sizeof(points[0]) == sizeof(struct point) && sizeof p->tags == 3 * sizeof(int));
+}
+
+static void lists(void) {
+  shared node_t *n = upc_alloc(sizeof(node_t));
+  int count = 0;
+  if (MYTHREAD == 0) {
+    n->next = NULL;
+    n->value = 5;
+    n->at.tags[2] = 6;
+    n->whole = 0x01020304;
+    head.next = n;
+    head.value = 4;
+  }
+  upc_barrier;
+  for (n = &head; n != NULL; n = n->next) count += n->value;
+  CHECK(count == 9);
+  CHECK(head.next->at.tags[2] == 6 && head.next->parts[0] + head.next->parts[3] == 5);
+}
+
+static void fields(void) {
+  shared struct packed *b = &bits[(MYTHREAD + 1) % THREADS];
+  b->low = 5;
+  b->middle = -3;
+  b->high = 0x123456789aUL;
+  b->low++;
+  b->middle -= 20;
+  upc_barrier;
+  CHECK(bits[MYTHREAD].low == 6 && bits[MYTHREAD].middle == -23);
+  CHECK(bits[MYTHREAD].high == 0x123456789aUL);
+  if (MYTHREAD == 0) {
+    unnamed.a = 1;
+    unnamed.b = unnamed.a + 1;
+    either.f = 1.0f;
+  }
+  upc_barrier;
+  CHECK(unnamed.b == 2 && either.u == 0x3f800000);
+}
+
+static void private_records(void) {
+  static shared int cells[THREADS];
+  static shared int *remembered = &cells[0];
+  struct holder local = {&cells[MYTHREAD], .count = 2}, *through = &local;
+  struct holder all[2] = {{0}, {.q = cells}};
+  shared int *list[THREADS];
+  *local.p = 3;
+  through->q = local.p;
+  *through->q += 1;
+  CHECK(cells[MYTHREAD] == 4 && local.q == through->p && holder.p == NULL && holder.count == 3);
+  CHECK(all[1].q == remembered && all[0].q == NULL);
+  list[MYTHREAD] = through->q++;
+  CHECK(list[MYTHREAD] == &cells[MYTHREAD] && through->q - local.p == 1);
+  CHECK(((struct holder){.p = cells}).p == remembered);
+}
+
+int main(void) {
+  members();
+  lists();
+  fields();
+  private_records();
+  DONE();
+  return 0;
+}
