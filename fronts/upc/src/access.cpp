@@ -22,6 +22,17 @@ constexpr const char* kRead = "read of shared memory";
 constexpr const char* kWrite = "write to shared memory";
 
 }  // namespace
+
+void order_read(uint32_t thread, const char* place) {
+  if (!is_written(thread)) return;
+  check(mob_flush(static_cast<mob_rank_t>(thread)), place);
+  is_written(thread) = false;
+}
+
+void order_write(uint32_t thread, const char* place) {
+  if (is_written(thread)) check(mob_fence(), place);
+  is_written(thread) = true;
+}
 }  // namespace mobius::upc
 
 using namespace mobius::upc;  // NOLINT(google-build-using-namespace): this is the C face of it
@@ -30,18 +41,14 @@ extern "C" {
 
 void mob_upc_get_remote_(void* to, mob_upc_ptr_t from, size_t bytes) {
   check_pointer(from, kRead, "the pointer");
-  if (is_written(from.thread)) {
-    check(mob_flush(static_cast<mob_rank_t>(from.thread)), kRead);
-    is_written(from.thread) = false;
-  }
+  order_read(from.thread, kRead);
   check(mob_get(static_cast<mob_rank_t>(from.thread), remote(from), to, bytes), kRead);
 }
 
 void mob_upc_put_remote_(mob_upc_ptr_t to, const void* from, size_t bytes) {
   check_pointer(to, kWrite, "the pointer");
-  if (is_written(to.thread)) check(mob_fence(), kWrite);
+  order_write(to.thread, kWrite);
   check(mob_put(static_cast<mob_rank_t>(to.thread), remote(to), from, bytes), kWrite);
-  is_written(to.thread) = true;
 }
 
 void mob_upc_flush_(void) {

@@ -68,6 +68,15 @@ inline int mythread() { return mob_upc_mythread_; }
 // Ends the job if a pointer cannot be used: null, or no such thread.
 void check_pointer(mob_upc_ptr_t p, const char* place, const char* argument);
 
+// Before a transfer to a thread of another host: orders it behind what the caller wrote there.
+void order_read(uint32_t thread, const char* place);
+void order_write(uint32_t thread, const char* place);
+
+// A mutex that every thread has, for whoever changes more of its memory than a word.
+mob_mutexes_t thread_mutexes();
+constexpr size_t kHeapMutex = 0;     // of thread 0
+constexpr size_t kPointerMutex = 1;  // of the thread whose pointers are changed
+
 // Parts of the start, each collective.
 struct Layout {
   uint64_t bytes;  // of all static objects, from kObjectsOffset on

@@ -103,8 +103,8 @@ void take_out(uint64_t tag) {
 
 class HeapLock {
  public:
-  HeapLock() { check(mob_mutex_lock(mutex, 0, 0, nullptr), "shared heap"); }
-  ~HeapLock() { static_cast<void>(mob_mutex_unlock(mutex, 0, 0)); }
+  HeapLock() { check(mob_mutex_lock(mutex, kHeapMutex, 0, nullptr), "shared heap"); }
+  ~HeapLock() { static_cast<void>(mob_mutex_unlock(mutex, kHeapMutex, 0)); }
   HeapLock(const HeapLock&) = delete;
   HeapLock& operator=(const HeapLock&) = delete;
 };
@@ -320,8 +320,10 @@ void free_pointer(mob_upc_ptr_t p, const char* call) {
 
 }  // namespace
 
+mob_mutexes_t thread_mutexes() { return mutex; }
+
 void open_memory() {
-  check(mob_mutexes_create(MOB_TEAM_WORLD, mythread() == 0 ? 1 : 0, &mutex), kStart);
+  check(mob_mutexes_create(MOB_TEAM_WORLD, kPointerMutex + 1, &mutex), kStart);
   heap_bytes = wanted_heap();
   void* const block = heap_block(heap_bytes, false);
   if (block == nullptr) {
