@@ -96,6 +96,8 @@ void* heap_address(int thread, const void* block);  // the block's address in an
 
 // Tells whether [offset, offset + bytes) of a thread lies in its static objects or its heap.
 bool is_in_area(mob_upc_ptr_t p, uint64_t bytes);
+// Notes a static object of the caller outside its area.
+void note_object(const void* address, uint64_t bytes);
 uint64_t area_bytes();
 
 // The barrier that ends a program.

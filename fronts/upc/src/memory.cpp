@@ -45,9 +45,10 @@ constexpr uint64_t kEnd = 0x6d6f62757063e4d0;
 constexpr uint64_t kLeastBlock = 2 * kTagBytes;
 
 mob_mutexes_t mutex = nullptr;
-std::map<uint64_t, uint64_t> own_blocks;  // of upc_alloc(): address and bytes
-uint64_t heap_start = 0;                  // offset of the first extent
-uint64_t heap_bytes = 0;                  // as the setting says
+std::map<uint64_t, uint64_t> own_blocks;   // of upc_alloc(): address and bytes
+std::map<uint64_t, uint64_t> own_objects;  // static objects outside the area
+uint64_t heap_start = 0;                   // offset of the first extent
+uint64_t heap_bytes = 0;                   // as the setting says
 
 uint64_t* tag_word(uint64_t tag, size_t field) {
   return reinterpret_cast<uint64_t*>(remote(0, tag + field));
@@ -318,7 +319,18 @@ void free_pointer(mob_upc_ptr_t p, const char* call) {
   }
 }
 
+bool is_in(const std::map<uint64_t, uint64_t>& blocks, uint64_t address, uint64_t bytes) {
+  auto found = blocks.upper_bound(address);
+  if (found == blocks.begin()) return false;
+  --found;
+  return address + bytes <= found->first + found->second;
+}
+
 }  // namespace
+
+void note_object(const void* address, uint64_t bytes) {
+  own_objects[reinterpret_cast<uint64_t>(address)] = bytes;
+}
 
 mob_mutexes_t thread_mutexes() { return mutex; }
 
@@ -337,19 +349,18 @@ void open_memory() {
 }
 
 bool is_in_area(mob_upc_ptr_t p, uint64_t bytes) {
-  if (p.offset < area_bytes()) {
-    // Of the heap only the memory that it has: Möbius knows.
-    if (bytes == 0 || p.offset + bytes <= heap_start + heap_bytes) return true;
-    char last = 0;
-    return p.offset + bytes <= area_bytes() &&
-           mob_get(static_cast<mob_rank_t>(p.thread), remote(p) + bytes - 1, &last, 1) == MOB_OK;
-  }
-  if (!mob_upc_is_mine(p)) return true;  // its owner knows
+  if (bytes == 0) return true;
   const auto address = reinterpret_cast<uint64_t>(remote(p));
-  auto found = own_blocks.upper_bound(address);
-  if (found == own_blocks.begin()) return true;  // a static object of thread 0
-  --found;
-  return address + bytes <= found->first + found->second;
+  if (p.offset < area_bytes()) {
+    if (p.offset + bytes <= heap_start + heap_bytes) return true;
+  } else if (mob_upc_is_mine(p)) {
+    return is_in(own_blocks, address, bytes) || is_in(own_objects, address, bytes);
+  }
+  // Möbius knows the memory that there is, but not the blocks in it.
+  char byte = 0;
+  const auto rank = static_cast<mob_rank_t>(p.thread);
+  return mob_get(rank, remote(p), &byte, 1) == MOB_OK &&
+         mob_get(rank, remote(p) + bytes - 1, &byte, 1) == MOB_OK;
 }
 
 }  // namespace mobius::upc

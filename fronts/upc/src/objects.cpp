@@ -172,6 +172,7 @@ void give_large_objects() {
           static_cast<unsigned long long>(bytes), object.name, mob_last_error());
     }
     std::memset(block, 0, bytes);
+    note_object(block, bytes);
     offsets[i] = reinterpret_cast<uint64_t>(block) - mob_upc_origins_[0];
   }
   if (is_any) {
