@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""LAPI, ARMCI and OpenSHMEM of the installed, moved tree: by wrapper and pkg-config."""
+"""The fronts of the installed, moved tree: by wrapper and pkg-config."""
 
 from __future__ import annotations
 
@@ -58,6 +58,30 @@ int main(void) {
   shmem_barrier_all();
   if (word != 5 + (me + size - 1) % size) return 1;
   shmem_finalize();
+  if (me == 0) puts("ring: right");
+  return 0;
+}
+"""
+
+# In C, with a main() of its own.
+UPC_RING = r"""
+#include <mobius_upc/runtime.h>
+#include <upc.h>
+#include <stdio.h>
+static uint64_t word;
+static const mob_upc_object_t objects[] = {
+  {"word", &word, sizeof(long), 1, 1, MOB_UPC_TIMES_THREADS, 0, NULL, 0, "ring.upc:1"}};
+static mob_upc_unit_t unit = {MOB_UPC_UNIT_VERSION, 0, "ring.upc", objects, 1, NULL, NULL};
+__attribute__((constructor)) static void join(void) { mob_upc_register(&unit); }
+int main(void) {
+  int me, size;
+  mob_upc_start();
+  me = mob_upc_mythread();
+  size = mob_upc_threads();
+  mob_upc_put_long(mob_upc_pointer(word, (unsigned)((me + 1) % size), 0), 5 + me);
+  mob_upc_barrier(NULL);
+  if (*(long*)mob_upc_local(word) != 5 + (me + size - 1) % size) return 1;
+  if (mob_upc_is_null(upc_all_alloc(10, 8))) return 2;
   if (me == 0) puts("ring: right");
   return 0;
 }
@@ -133,12 +157,13 @@ def test_fortran_names_the_same_values(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("package", ["lapi", "armci", "shmem"])
+@pytest.mark.parametrize("package", ["lapi", "armci", "shmem", "upc"])
 @pytest.mark.parametrize("static", [False, True])
 def test_by_pkg_config(installed: Installed, tmp_path: Path, package: str, static: bool) -> None:
     source = tmp_path / "program.c"
     producer = (SAMPLES / "producer.c").read_text("utf-8")
-    body = {"lapi": producer, "armci": ARMCI_RING, "shmem": SHMEM_RING}[package]
+    bodies = {"lapi": producer, "armci": ARMCI_RING, "shmem": SHMEM_RING, "upc": UPC_RING}
+    body = bodies[package]
     source.write_text(body, encoding="utf-8")
     # The shell, since pkg-config quotes the spaces of the path for one. Only Möbius is linked
     # statically: the C library has no static form that loads other libraries.
@@ -146,7 +171,7 @@ def test_by_pkg_config(installed: Installed, tmp_path: Path, package: str, stati
     ours = "-Wl,-Bstatic -l\\1 -Wl,-Bdynamic" if static else "-l\\1"
     command = (
         f"set -e; flags=$(pkg-config --cflags --libs {flags} {package} | "
-        f"sed -E 's/-l(mobius_shmem|mobius|lapi_r|armci)/{ours}/g'); rpath=$1; "
+        f"sed -E 's/-l(mobius_shmem|mobius_upc|mobius|lapi_r|armci)/{ours}/g'); rpath=$1; "
         'eval "set -- $flags"; cc -DARMCI_NO_MPI program.c -o program "$@" "-Wl,-rpath,$rpath"'
     )
     done = installed.run("sh", "-c", command, "sh", installed.prefix / "lib", cwd=tmp_path)
@@ -187,12 +212,15 @@ def test_layout(installed: Installed) -> None:
         "include/message.h",
         *(
             f"lib/lib{library}.{kind}"
-            for library in ("lapi_r", "lapi", "armci", "mobius_shmem")
+            for library in ("lapi_r", "lapi", "armci", "mobius_shmem", "mobius_upc")
             for kind in ("so", "a")
         ),
         "lib/pkgconfig/lapi.pc",
         "lib/pkgconfig/armci.pc",
         "lib/pkgconfig/shmem.pc",
+        "lib/pkgconfig/upc.pc",
+        "include/mobius_upc/upc.h",
+        "include/mobius_upc/mobius_upc/runtime.h",
         "include/mobius_shmem/shmem.h",
         "include/mobius_shmem/mpp/shmem.h",
         "include/mobius_shmem/mpp/shmem.fh",

@@ -15,9 +15,6 @@
 #include "front.h"
 
 extern "C" {
-// Weak: a program in C has a main() of its own, and none of this name.
-extern int mob_upc_main(int argc, char** argv, char** environment) __attribute__((weak));
-
 int32_t mob_upc_writable_mythread = 0;
 int32_t mob_upc_writable_threads = 0;
 int32_t mob_upc_writable_shift = 0;
@@ -201,12 +198,6 @@ void mob_upc_global_exit(int status) {
   std::snprintf(reason, sizeof reason, "upc_global_exit(%d)", status);
   std::fflush(nullptr);
   mob_abort(status, reason);
-}
-
-MOB_UPC_API int main(int argc, char** argv, char** environment) {
-  if (mob_upc_main == nullptr) die("main", "the program has no main()");
-  mob_upc_start();
-  std::exit(mob_upc_main(argc, argv, environment));
 }
 
 }  // extern "C"

@@ -18,7 +18,11 @@ def declared(compiler: str, folders: list[str]) -> set[str]:
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     exports = re.findall(r'visibility\("default"\)\)\)([^;{]*);', text)
-    functions = [name[1] for each in exports if (name := re.search(r"\b(\w+)\(", each.replace("__attribute__((", "")))]
+    functions = [
+        name[1]
+        for each in exports
+        if (name := re.search(r"\b(\w+)\(", each.replace("__attribute__((", "")))
+    ]
     return {name for name in functions if re.match("(mob_upc|upc|bupc)_", name)} | {"main"}
 
 

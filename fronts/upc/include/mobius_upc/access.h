@@ -150,7 +150,8 @@ MOB_UPC_API void mob_upc_put_bits(mob_upc_ptr_t p, uint64_t bit, unsigned width,
     if (__builtin_expect(base != NULL, 1)) {                                             \
       *(volatile T*)(base + p.offset) = value;                                           \
     } else {                                                                             \
-      mob_upc_put_remote_(p, &value, sizeof value);                                      \
+      const T copy = value;                                                              \
+      mob_upc_put_remote_(p, &copy, sizeof copy);                                        \
     }                                                                                    \
     return value;                                                                        \
   }                                                                                      \
