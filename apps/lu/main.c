@@ -24,10 +24,11 @@ typedef struct {
   double seconds, communication, waiting; /* shares, averages over the processes */
   double residual;
   uint64_t checksum;
+  const double* each; /* seconds of each repetition, in rank 0 */
 } result_t;
 
 static result_t collect(size_t place) {
-  result_t result = {0.0, 0.0, 0.0, 0.0, 0};
+  result_t result = {0.0, 0.0, 0.0, 0.0, 0, NULL};
   const int size = world_size();
   for (int rank = 0; rank < size; ++rank) {
     told_t told;
@@ -50,11 +51,13 @@ static void print(const options_t* options, const result_t* result, int right) {
         "{\"program\":\"lu\",\"library\":\"%s\",\"processes\":%d,\"size\":%d,\"block\":%d,"
         "\"placement\":\"%s\",\"kernel\":\"%s\",\"copy\":%s,\"seconds\":%.9g,\"gflops\":%.6g,"
         "\"communication\":%.6g,\"waiting\":%.6g,\"residual\":%.6g,"
-        "\"checksum\":\"%016" PRIx64 "\",\"right\":%s}\n",
+        "\"checksum\":\"%016" PRIx64 "\",\"right\":%s,\"seconds_each\":[",
         world_name, world_size(), options->size, options->block,
         placement_names[options->placement], kernel, options->copy ? "true" : "false",
         result->seconds, rate, result->communication, result->waiting, result->residual,
         result->checksum, right ? "true" : "false");
+    for (int i = 0; i < options->repeats; ++i) printf("%s%.9g", i > 0 ? "," : "", result->each[i]);
+    printf("]}\n");
     return;
   }
   printf("lu: %d x %d in blocks of %d, %s placement, %s kernel, %d %s%s%s\n", options->size,
@@ -94,11 +97,14 @@ static int run(const void* argument) {
   const size_t place = layout.slots * (size_t)layout.block * (size_t)layout.block;
   double* part = world_allocate(place + kToldDoubles);
   const matrix_t matrix = {&layout, part};
+  double* each = malloc((size_t)options->repeats * sizeof *each);
+  if (each == NULL) world_fail("no memory");
   told_t told = {0};
   for (int i = 0; i < options->repeats; ++i) {
     times_t times;
     matrix_fill(&matrix, options->seed);
     factor_matrix(&matrix, task->kernels, !options->copy, &times);
+    each[i] = times.all;
     if (i == 0 || times.all < told.times.all) told.times = times;
   }
   told.checksum = matrix_checksum(&matrix);
@@ -107,6 +113,7 @@ static int run(const void* argument) {
   int right = 1;
   if (world_rank() == 0) {
     result_t result = collect(place);
+    result.each = each;
     result.residual = matrix_residual(&matrix, options->seed);
     right = result.residual < 1.0;
     print(options, &result, right);
@@ -117,6 +124,7 @@ static int run(const void* argument) {
   }
   world_barrier();
   world_free();
+  free(each);
   layout_free(&layout);
   return !right;
 }

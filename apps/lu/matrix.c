@@ -136,10 +136,10 @@ double matrix_residual(const matrix_t* matrix, uint64_t seed) {
       scale += fabs(term);
     }
     const double residual = fabs(lux[i] - ax) / (DBL_EPSILON * size * scale);
-    if (!(residual <= largest)) largest = residual; /* also if it is no number */
+    if (!(residual <= largest)) largest = isnan(residual) ? HUGE_VAL : residual;
   }
   free(x), free(ux), free(lux);
-  return largest;
+  return fmin(largest, DBL_MAX); /* a number that JSON has */
 }
 
 typedef struct {

@@ -113,22 +113,36 @@ def test_cmake_package(installed: Installed, sources: Path) -> None:
         check_alone_and_together(installed, sources / "build" / program)
 
 
-def test_applications_build_outside_the_tree(installed: Installed, tmp_path: Path) -> None:
-    copy = shutil.copytree(installed.prefix / "share/doc/mobius/apps/lu", tmp_path / "lu")
-    files = [str(file) for file in copy.glob("*.c")] + [str(copy / "world/mobius.c")]
-    mobcc = installed.prefix / "bin" / "mobcc"
-    done = installed.run(mobcc, "-Wall", "-Werror", *files, "-lm", "-o", "alone", cwd=copy)
+@pytest.mark.parametrize(
+    ("name", "compiler", "source", "options"),
+    [
+        ("lu", "mobcc", "world/mobius.c", ["-n", "80"]),
+        ("md", "mobc++", "processes/mobius.cpp", ["-m", "64", "-e", "0", "-s", "0"]),
+    ],
+)
+def test_applications_build_outside_the_tree(
+    installed: Installed,
+    tmp_path: Path,
+    name: str,
+    compiler: str,
+    source: str,
+    options: list[str],
+) -> None:
+    copy = shutil.copytree(installed.prefix / "share/doc/mobius/apps" / name, tmp_path / name)
+    files = [str(file) for file in copy.glob("*.c*") if file.name != "CMakeLists.txt"]
+    flags = ["-std=c++20"] if name == "md" else ["-lm"]
+    wrapper = installed.prefix / "bin" / compiler
+    done = installed.run(wrapper, *files, source, *flags, "-o", "alone", cwd=copy)
     assert done.returncode == 0, done.stderr
-    done = installed.run(
-        "cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={installed.prefix}", cwd=copy
-    )
-    assert done.returncode == 0, done.stderr
-    done = installed.run("cmake", "--build", "build", "--target", "lu", cwd=copy)
-    assert done.returncode == 0, done.stdout + done.stderr
-    for program in (copy / "alone", copy / "build" / "lu", installed.prefix / "bin" / "lu"):
-        done = installed.run(
-            installed.prefix / "bin" / "mobius", "run", "-n", "2", program, "-n", "80", cwd=copy
-        )
+    for words in (
+        ("-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={installed.prefix}"),
+        ("--build", "build", "--target", name),
+    ):
+        done = installed.run("cmake", *words, cwd=copy)
+        assert done.returncode == 0, done.stdout + done.stderr
+    mobius = installed.prefix / "bin" / "mobius"
+    for program in (copy / "alone", copy / "build" / name, installed.prefix / "bin" / name):
+        done = installed.run(mobius, "run", "-n", "2", program, *options, cwd=copy)
         assert done.stdout.endswith(": right\n"), done.stderr
 
 
@@ -242,6 +256,7 @@ def test_layout(installed: Installed) -> None:
         "bin/mobcc",
         "bin/mobc++",
         "bin/lu",
+        "bin/md",
         "include/mobius/mobius.h",
         "include/mobius/mobius.hpp",
         "lib/libmobius.so",
