@@ -90,7 +90,7 @@ void start(const char* call) {
                  SHMEM_VENDOR_STRING, mob_version());
   }
   // The inlined calls leave the checks to the others.
-  if (now.asks_debug) shmem_state_.heap_bytes = 0;
+  if (now.asks_debug) shmem_state_.heap_bytes = shmem_state_.statics_bytes = 0;
   shmem_state_.n_pes = mob_size();
   check(mob_barrier(), call);
 }
@@ -106,7 +106,7 @@ void stop(const char* call) {
   close_contexts(call);
   check(mob_barrier(), call);
   shmem_state_.n_pes = 0;
-  shmem_state_.heap_bytes = 0;
+  shmem_state_.heap_bytes = shmem_state_.statics_bytes = 0;
   close_heap();
   close_teams();
 }

@@ -163,9 +163,24 @@ bool offset_in_statics(const void* here, size_t* offset) {
   return true;
 }
 
+// The inlined calls find the variables of the program itself, if all PEs have them.
+void tell_inlined_calls() {
+  if (statics.empty()) return;
+  const Statics& program = statics.front();
+  for (const ptrdiff_t offset : program.offsets) {
+    if (offset == kNowhere) return;
+  }
+  shmem_state_.statics = program.start;
+  shmem_state_.statics_bytes = program.bytes;
+  shmem_state_.statics_offsets = program.offsets.data();
+}
+
 // They stay exposed until the job ends, also for a program that initialises OpenSHMEM again.
 void open_statics(const char* call) {
-  if (is_exposed) return;
+  if (is_exposed) {
+    tell_inlined_calls();
+    return;
+  }
   is_exposed = true;
   std::vector<Found> found;
   dl_iterate_phdr(visit, &found);
@@ -179,6 +194,7 @@ void open_statics(const char* call) {
   for (const Found& each : found) {
     statics.push_back({each.start, each.bytes, compare(each, all, most)});
   }
+  tell_inlined_calls();
 }
 
 }  // namespace mobius::shmem

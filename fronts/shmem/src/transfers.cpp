@@ -153,6 +153,16 @@ void shmem_get_nbi_slow_(shmem_ctx_t ctx, void* dest, const void* source, size_t
   check(mob_get_nbi(from.pe, from.place, dest, bytes), call);
 }
 
+void shmem_iput_slow_(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                      size_t nelems, size_t bytes, int pe, const char* call) {
+  put_strided(ctx, dest, source, strided(dst, sst, bytes, 1, nelems), pe, call);
+}
+
+void shmem_iget_slow_(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                      size_t nelems, size_t bytes, int pe, const char* call) {
+  get_strided(ctx, dest, source, strided(dst, sst, bytes, 1, nelems), pe, call);
+}
+
 void shmem_quiet_failed_(const char* call) {
   check_started(call);
   die_of(call);
@@ -178,16 +188,13 @@ void shmem_fence_slow_(shmem_ctx_t ctx, const char* call) {
     const char* const call = "shmem_ctx_" #name;            \
     body;                                                   \
   }
-#define DEFINE_STRIDED(I, IB, T, BYTES, DO)                                                        \
-  DEFINE_BOTH(I, (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe), \
-              (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst,           \
-               size_t nelems, int pe),                                                             \
-              DO(ctx, dest, source, strided(dst, sst, BYTES, 1, nelems), pe, call))                \
-  DEFINE_BOTH(IB,                                                                                  \
-              (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,              \
-               size_t nblocks, int pe),                                                            \
-              (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst,           \
-               size_t bsize, size_t nblocks, int pe),                                              \
+// Blocks at strides; single elements at strides are in shmem/inline.h.
+#define DEFINE_STRIDED(IB, T, BYTES, DO)                                                 \
+  DEFINE_BOTH(IB,                                                                        \
+              (T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,    \
+               size_t nblocks, int pe),                                                  \
+              (shmem_ctx_t ctx, T * dest, const T* source, ptrdiff_t dst, ptrdiff_t sst, \
+               size_t bsize, size_t nblocks, int pe),                                    \
               DO(ctx, dest, source, strided(dst, sst, BYTES, bsize, nblocks), pe, call))
 #define DEFINE_SIGNAL(NAME, T, BYTES, BLOCKS)                                                     \
   DEFINE_BOTH(                                                                                    \
@@ -197,15 +204,15 @@ void shmem_fence_slow_(shmem_ctx_t ctx, const char* call) {
       (shmem_ctx_t ctx, T * dest, const T* source, size_t nelems, uint64_t* sig_addr,             \
        uint64_t signal, int sig_op, int pe),                                                      \
       put_signal(ctx, dest, source, nelems*(BYTES), sig_addr, signal, sig_op, pe, BLOCKS, call))
-#define DEFINE_TYPED(A, N, T)                                    \
-  DEFINE_STRIDED(N##_iput, N##_ibput, T, sizeof(T), put_strided) \
-  DEFINE_STRIDED(N##_iget, N##_ibget, T, sizeof(T), get_strided) \
-  DEFINE_SIGNAL(N##_put_signal, T, sizeof(T), true)              \
+#define DEFINE_TYPED(A, N, T)                          \
+  DEFINE_STRIDED(N##_ibput, T, sizeof(T), put_strided) \
+  DEFINE_STRIDED(N##_ibget, T, sizeof(T), get_strided) \
+  DEFINE_SIGNAL(N##_put_signal, T, sizeof(T), true)    \
   DEFINE_SIGNAL(N##_put_signal_nbi, T, sizeof(T), false)
-#define DEFINE_SIZED(A, BITS, BYTES)                                \
-  DEFINE_STRIDED(iput##BITS, ibput##BITS, void, BYTES, put_strided) \
-  DEFINE_STRIDED(iget##BITS, ibget##BITS, void, BYTES, get_strided) \
-  DEFINE_SIGNAL(put##BITS##_signal, void, BYTES, true)              \
+#define DEFINE_SIZED(A, BITS, BYTES)                    \
+  DEFINE_STRIDED(ibput##BITS, void, BYTES, put_strided) \
+  DEFINE_STRIDED(ibget##BITS, void, BYTES, get_strided) \
+  DEFINE_SIGNAL(put##BITS##_signal, void, BYTES, true)  \
   DEFINE_SIGNAL(put##BITS##_signal_nbi, void, BYTES, false)
 SHMEM_LIST_RMA_(DEFINE_TYPED, )
 SHMEM_LIST_SIZES_(DEFINE_SIZED, )

@@ -4,17 +4,22 @@
 
 /* The inlined paths of shmem.h. Not an interface: programs call nothing here.
  *
- * A symmetric object of the heap lies in PE `pe` at the caller's address plus offsets[pe]. The
- * inlined call of Möbius does the rest for a PE of the same host, and for one of another host where
- * that call keeps the promises of OpenSHMEM. Everything else (static variables, errors, contexts
- * and atomic operations between hosts, the debug mode, where `heap_bytes` is 0) takes the call with
- * "slow" in its name, which begins anew. */
+ * A symmetric object of the heap lies in PE `pe` at the caller's address plus offsets[pe], a static
+ * variable of the program at its address plus statics_offsets[pe]. The inlined call of Möbius does
+ * the rest for a PE of the same host, and for one of another host where that call keeps the
+ * promises of OpenSHMEM. Everything else (variables of libraries, errors, contexts and atomic
+ * operations between hosts, the debug mode, where both sizes are 0) takes the call with "slow" in
+ * its name, which begins anew. */
 
 typedef struct shmem_state_ {
   uintptr_t heap;           /* the caller's part of the symmetric heap */
   size_t heap_bytes;        /* room for it; 0 outside init … finalize and in the debug mode */
   const ptrdiff_t* offsets; /* for each PE: its part less the caller's */
-  int n_pes;                /* 0 outside init … finalize */
+  /* The same of the program's static variables; statics_bytes is also 0 if some PE has others. */
+  uintptr_t statics;
+  size_t statics_bytes;
+  const ptrdiff_t* statics_offsets;
+  int n_pes; /* 0 outside init … finalize */
   int me;
   int is_one_host; /* 1: all PEs share memory */
 } shmem_state_t_;
@@ -37,6 +42,11 @@ MOB_API void shmem_get_slow_(shmem_ctx_t ctx, void* dest, const void* source, si
                              const char* call);
 MOB_API void shmem_get_nbi_slow_(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes,
                                  int pe, const char* call);
+/* `bytes` is the size of an element. */
+MOB_API void shmem_iput_slow_(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                              ptrdiff_t sst, size_t nelems, size_t bytes, int pe, const char* call);
+MOB_API void shmem_iget_slow_(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                              ptrdiff_t sst, size_t nelems, size_t bytes, int pe, const char* call);
 /* Words of 4 or 8 bytes; the former value. */
 MOB_API uint64_t shmem_amo_slow_(shmem_ctx_t ctx, shmem_amo_t_ what, void* dest, uint64_t value,
                                  uint64_t expected, unsigned bytes, int pe, const char* call);
@@ -56,12 +66,15 @@ MOB_API int shmem_test_slow_(const void* ivar, mob_type_t type, int cmp, uint64_
 MOB_API uint64_t shmem_fetch_slow_(shmem_ctx_t ctx, const void* source, unsigned bytes, int pe,
                                    const char* call);
 
-/* The address of an object of the heap in `pe`; null if the slow call has to find out. */
-MOB_INLINE_PART_ char* shmem_in_heap_(const void* here, int pe) {
-  const uintptr_t offset = (uintptr_t)here - shmem_state_.heap;
-  if (MOB_UNLIKELY(offset >= shmem_state_.heap_bytes)) return 0;
+/* The address of a symmetric object in `pe`; null if the slow call has to find out. */
+MOB_INLINE_PART_ char* shmem_place_(const void* here, int pe) {
+  const ptrdiff_t* offsets = shmem_state_.offsets;
+  if (MOB_UNLIKELY((uintptr_t)here - shmem_state_.heap >= shmem_state_.heap_bytes)) {
+    if ((uintptr_t)here - shmem_state_.statics >= shmem_state_.statics_bytes) return 0;
+    offsets = shmem_state_.statics_offsets;
+  }
   if (MOB_UNLIKELY((unsigned)pe >= (unsigned)shmem_state_.n_pes)) return 0;
-  return (char*)(uintptr_t)here + shmem_state_.offsets[pe];
+  return (char*)(uintptr_t)here + offsets[pe];
 }
 
 /* Converts a PE number of a context to one of the world; -1 if the slow call has to find out. */
@@ -75,7 +88,7 @@ MOB_INLINE_PART_ int shmem_world_pe_(shmem_ctx_t ctx, int pe) {
 MOB_INLINE_PART_ int shmem_store_(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes,
                                   int pe) {
   const int rank = shmem_world_pe_(ctx, pe);
-  char* const there = shmem_in_heap_(dest, rank);
+  char* const there = shmem_place_(dest, rank);
   if (MOB_UNLIKELY(there == 0)) return 0;
   /* A put to another host belongs to the context in use, which the slow call changes. */
   if (ctx != SHMEM_CTX_DEFAULT && MOB_UNLIKELY(!shmem_state_.is_one_host)) return 0;
@@ -105,7 +118,7 @@ MOB_INLINE_PART_ int shmem_store_(shmem_ctx_t ctx, void* dest, const void* sourc
 MOB_INLINE_PART_ int shmem_load_(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes,
                                  int pe) {
   const int rank = shmem_world_pe_(ctx, pe);
-  const char* const there = shmem_in_heap_(source, rank);
+  const char* const there = shmem_place_(source, rank);
   if (MOB_UNLIKELY(there == 0)) return 0;
   if (bytes == 8) {
     uint64_t value;
@@ -164,6 +177,79 @@ MOB_INLINE_PART_ void shmem_get_nbi_(shmem_ctx_t ctx, void* dest, const void* so
   shmem_get_nbi_slow_(ctx, dest, source, bytes, pe, call);
 }
 
+/* Whether the caller may access `count` elements of `1 << log2_bytes` bytes, `stride` elements
+ * apart, directly. The part that holds the first and the last holds those between them. */
+MOB_INLINE_PART_ int shmem_are_direct_(int rank, const char* there, ptrdiff_t stride, size_t count,
+                                       unsigned log2_bytes) {
+  const ptrdiff_t most = (ptrdiff_t)1 << 28; /* so that no product overflows */
+  if (MOB_UNLIKELY(there == 0) || MOB_UNLIKELY(count - 1 >= (size_t)most)) return 0;
+  if (MOB_UNLIKELY(stride >= most) || MOB_UNLIKELY(stride <= -most)) return 0;
+  return mob_is_direct_(rank, there, log2_bytes, MOB_BYTE_ENTRIES_) &&
+         mob_is_direct_(rank,
+                        there + (ptrdiff_t)(count - 1) * stride * ((ptrdiff_t)1 << log2_bytes),
+                        log2_bytes, MOB_BYTE_ENTRIES_);
+}
+
+/* Copies elements at strides, 1 if it did: those of 4 and 8 bytes within a host. The elements need
+ * no alignment. */
+#define SHMEM_DEFINE_COPY_(BITS, LOG2_BYTES)                                                 \
+  typedef uint##BITS##_t __attribute__((may_alias, aligned(1))) shmem_word##BITS##_t_;       \
+  MOB_INLINE_PART_ void shmem_copy##BITS##_(void* to, const void* from, ptrdiff_t to_stride, \
+                                            ptrdiff_t from_stride, size_t count) {           \
+    shmem_word##BITS##_t_* out = (shmem_word##BITS##_t_*)to;                                 \
+    const shmem_word##BITS##_t_* in = (const shmem_word##BITS##_t_*)from;                    \
+    for (; count != 0; --count, out += to_stride, in += from_stride) *out = *in;             \
+  }
+SHMEM_DEFINE_COPY_(32, 2)
+SHMEM_DEFINE_COPY_(64, 3)
+#undef SHMEM_DEFINE_COPY_
+MOB_INLINE_PART_ int shmem_iput_direct_(shmem_ctx_t ctx, void* dest, const void* source,
+                                        ptrdiff_t dst, ptrdiff_t sst, size_t nelems, size_t bytes,
+                                        int pe) {
+  const int rank = shmem_world_pe_(ctx, pe);
+  char* const there = shmem_place_(dest, rank);
+  if (bytes == 8) {
+    if (MOB_UNLIKELY(!shmem_are_direct_(rank, there, dst, nelems, 3))) return 0;
+    shmem_copy64_(there, source, dst, sst, nelems);
+    return 1;
+  }
+  if (bytes == 4) {
+    if (MOB_UNLIKELY(!shmem_are_direct_(rank, there, dst, nelems, 2))) return 0;
+    shmem_copy32_(there, source, dst, sst, nelems);
+    return 1;
+  }
+  return 0;
+}
+MOB_INLINE_PART_ int shmem_iget_direct_(shmem_ctx_t ctx, void* dest, const void* source,
+                                        ptrdiff_t dst, ptrdiff_t sst, size_t nelems, size_t bytes,
+                                        int pe) {
+  const int rank = shmem_world_pe_(ctx, pe);
+  char* const there = shmem_place_(source, rank);
+  if (bytes == 8) {
+    if (MOB_UNLIKELY(!shmem_are_direct_(rank, there, sst, nelems, 3))) return 0;
+    shmem_copy64_(dest, there, dst, sst, nelems);
+    return 1;
+  }
+  if (bytes == 4) {
+    if (MOB_UNLIKELY(!shmem_are_direct_(rank, there, sst, nelems, 2))) return 0;
+    shmem_copy32_(dest, there, dst, sst, nelems);
+    return 1;
+  }
+  return 0;
+}
+MOB_INLINE_PART_ void shmem_iput_(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                                  ptrdiff_t sst, size_t nelems, size_t bytes, int pe,
+                                  const char* call) {
+  if (MOB_LIKELY(shmem_iput_direct_(ctx, dest, source, dst, sst, nelems, bytes, pe))) return;
+  shmem_iput_slow_(ctx, dest, source, dst, sst, nelems, bytes, pe, call);
+}
+MOB_INLINE_PART_ void shmem_iget_(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
+                                  ptrdiff_t sst, size_t nelems, size_t bytes, int pe,
+                                  const char* call) {
+  if (MOB_LIKELY(shmem_iget_direct_(ctx, dest, source, dst, sst, nelems, bytes, pe))) return;
+  shmem_iget_slow_(ctx, dest, source, dst, sst, nelems, bytes, pe, call);
+}
+
 /* The value is copied on the rare path only: otherwise its address would be taken on both, and it
  * would live in memory. */
 #define SHMEM_P_(ctx, T, dest, value, pe, call)                            \
@@ -214,7 +300,7 @@ MOB_INLINE_PART_ void shmem_get_nbi_(shmem_ctx_t ctx, void* dest, const void* so
   MOB_INLINE_PART_ uint64_t shmem_##op##_word_(shmem_ctx_t ctx, void* dest, uint64_t value,      \
                                                unsigned bytes, int pe, const char* call) {       \
     const int rank = shmem_world_pe_(ctx, pe);                                                   \
-    char* const there = shmem_in_heap_(dest, rank);                                              \
+    char* const there = shmem_place_(dest, rank);                                                \
     if (MOB_LIKELY(there != 0)) {                                                                \
       uint64_t old8;                                                                             \
       uint32_t old4;                                                                             \
@@ -237,7 +323,7 @@ MOB_INLINE_PART_ uint64_t shmem_compare_swap_word_(shmem_ctx_t ctx, void* dest, 
                                                    uint64_t value, unsigned bytes, int pe,
                                                    const char* call) {
   const int rank = shmem_world_pe_(ctx, pe);
-  char* const there = shmem_in_heap_(dest, rank);
+  char* const there = shmem_place_(dest, rank);
   if (MOB_LIKELY(there != 0)) {
     uint64_t old8;
     uint32_t old4;
@@ -332,11 +418,19 @@ SHMEM_INLINE_(void, fence, (void)) {
   SHMEM_DEFINE_MOVE_(GET, T, BYTES, shmem_get_)           \
   SHMEM_DEFINE_MOVE_(PUT##_nbi, T, BYTES, shmem_put_nbi_) \
   SHMEM_DEFINE_MOVE_(GET##_nbi, T, BYTES, shmem_get_nbi_)
+#define SHMEM_DEFINE_STRIDED_(NAME, T, BYTES, MOVE)                                            \
+  SHMEM_BOTH_(void, NAME, MOVE(ctx, dest, source, dst, sst, nelems, BYTES, pe, call), T* dest, \
+              const T* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe)
 #define SHMEM_DEFINE_RMA_(A, N, T)                                                            \
   SHMEM_BOTH_(void, N##_p, SHMEM_P_(ctx, T, dest, value, pe, call), T* dest, T value, int pe) \
   SHMEM_BOTH_(T, N##_g, SHMEM_G_(ctx, T, source, pe, call), const T* source, int pe)          \
-  SHMEM_DEFINE_MOVES_(N##_put, N##_get, T, sizeof(T))
-#define SHMEM_DEFINE_SIZED_(A, BITS, BYTES) SHMEM_DEFINE_MOVES_(put##BITS, get##BITS, void, BYTES)
+  SHMEM_DEFINE_MOVES_(N##_put, N##_get, T, sizeof(T))                                         \
+  SHMEM_DEFINE_STRIDED_(N##_iput, T, sizeof(T), shmem_iput_)                                  \
+  SHMEM_DEFINE_STRIDED_(N##_iget, T, sizeof(T), shmem_iget_)
+#define SHMEM_DEFINE_SIZED_(A, BITS, BYTES)                   \
+  SHMEM_DEFINE_MOVES_(put##BITS, get##BITS, void, BYTES)      \
+  SHMEM_DEFINE_STRIDED_(iput##BITS, void, BYTES, shmem_iput_) \
+  SHMEM_DEFINE_STRIDED_(iget##BITS, void, BYTES, shmem_iget_)
 SHMEM_LIST_RMA_(SHMEM_DEFINE_RMA_, )
 SHMEM_LIST_SIZES_(SHMEM_DEFINE_SIZED_, )
 SHMEM_DEFINE_MOVES_(putmem, getmem, void, 1)
@@ -427,6 +521,7 @@ SHMEM_INLINE_(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
 #undef SHMEM_BOTH_
 #undef SHMEM_DEFINE_MOVE_
 #undef SHMEM_DEFINE_MOVES_
+#undef SHMEM_DEFINE_STRIDED_
 #undef SHMEM_DEFINE_RMA_
 #undef SHMEM_DEFINE_SIZED_
 #undef SHMEM_DEFINE_AMO_EXTENDED_
