@@ -191,6 +191,13 @@ def test_forall_with_a_test(loop: str) -> None:
     assert "mob_upc_is_my_turn" in result or "mob_upc_is_mine" in result
 
 
+def test_parameter_that_is_an_array_is_a_pointer() -> None:
+    text = "int f(shared [2] int a[4], shared int b[3][5]) { return a[1] + b[1][2]; }"
+    result = translated(text)
+    assert result.startswith("mob_upc_ptr_t a, mob_upc_ptr_t b)")
+    assert "mob_upc_add_cyclic(b, (1)*(5) + (2), sizeof(int))" in result
+
+
 def test_private_code_stays_as_it_is() -> None:
     text = "{ int a[3] = {1, 2, 3}; for (int i = 0; i < 3; i++) a[i] <<= a[2 - i]; return a[0]; }"
     assert translated(f"int f(void) {text}").startswith(f"void) {text}")
@@ -249,6 +256,14 @@ def test_lines_of_the_result_are_those_of_the_source() -> None:
         ("int n = upc_blocksizeof(int);\n", 1, "must be a shared object or type"),
         ("void f(void) {\n  upc_barrier\n}", 2, "';' is missing"),
         ("void f(void) {\n  undeclared++; }", 2, "undeclared"),
+        ("void f(int i) {\n  upc_forall (;i;i--; 1.5) i++; }", 2, "must be an integer"),
+        ("void f(int i) { upc_forall (;i;i--;i)\n goto end;\n end: ; }", 2, "goto leaves"),
+        ("shared [] int a[THREADS];", 1, "lies on one thread"),
+        ("shared [*] int *p;", 1, "a pointer needs a number"),
+        ("strict relaxed shared int x;", 1, "either strict or relaxed"),
+        ("relaxed int x;", 1, "write shared, too"),
+        ("shared int f(void);", 1, "return a pointer to shared"),
+        ("shared int *p; int *q;\nint f(void) { return p == q; }", 2, "compared with"),
     ],
 )
 def test_error(text: str, line: int, words: str) -> None:

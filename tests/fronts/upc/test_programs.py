@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from upc_tools import ROOT, mobupcc, start
 
 PROGRAMS = Path(__file__).parent / "programs"
-SINGLE = ["arrays.upc", "pointers.upc", "records.upc", "loops.upc"]
+SINGLE = ["arrays.upc", "pointers.upc", "records.upc", "loops.upc", "headers.upc"]
 
 
 def built(folder: Path, *arguments: str | Path) -> Path:
@@ -32,7 +32,8 @@ def check(program: Path, threads: int, *options: str) -> None:
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_program_with_any_number_of_threads(name: str, tmp_path: Path) -> None:
-    program = built(tmp_path, PROGRAMS / name)
+    libraries = ["-lm"] if name == "headers.upc" else []
+    program = built(tmp_path, PROGRAMS / name, *libraries)
     for threads in (1, 2, 4):
         check(program, threads)
 

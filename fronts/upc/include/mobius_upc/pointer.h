@@ -20,8 +20,22 @@
  *
  * Everything here is local, does not block, and may be called by any thread of a process. */
 
+#ifdef __UPC__
+/* This stands before the first line of a program, whose macros choose what the headers of the C
+ * library declare: so none is included. */
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+#ifndef NULL
+#define NULL ((void*)0)
+#endif
+#else
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -38,7 +38,9 @@ ADDRESS_SPACE = re.compile(r"__attribute__\(\(address_space\((\d+)\)\)\)")
 LEFT_TO_COMPILER = re.compile(
     r"array with a negative size|static assertion failed|static_assert failed"
 )
-MAX_PARSES = 12
+PARAMETER_ARRAY = re.compile(r"(\w*)\s*(\[[^\[\]]*\])\s*(\[)?")
+SHARED_PARAMETER = "parameter may not be qualified with an address space"
+MAX_PARSES = 40
 
 
 @dataclass
@@ -64,8 +66,10 @@ def describe(message: str, layouts: LayoutTable) -> str:
         return messages.AUTOMATIC
     if "field may not be qualified with an address space" in text:
         return messages.MEMBER
-    if "parameter may not be qualified with an address space" in text:
+    if SHARED_PARAMETER in text:
         return messages.PARAMETER
+    if "function type may not be qualified with an address space" in text:
+        return messages.FUNCTION
     if ("return type" in text and "address space" in text) or (
         "function with" in text and "address space" in text
     ):
@@ -80,31 +84,51 @@ def parse(
 ) -> Unit:
     """Parses; a text with errors raises TranslationError."""
     index = cursors.new_index()
-    for _ in range(MAX_PARSES):
+    for turn in range(MAX_PARSES):
         tree = cursors.parse(index, FILE_NAME, source.text, ARGUMENTS)
-        errors = [entry for entry in tree.diagnostics if entry.severity >= cursors.ERROR]
+        wrapped: list[tuple[int, int]] = []
         edits: list[Edit] = []
         others: list[Problem] = []
-        for error in errors:
-            if CONVERSION.search(error.spelling):
-                span = expression_of(error)
-                if span is not None:
-                    edits += (Edit(span[0], span[0], BEFORE), Edit(span[1], span[1], AFTER))
-                    continue
-            if LEFT_TO_COMPILER.search(error.spelling):
+        for error in tree.diagnostics:
+            if error.severity < cursors.ERROR or LEFT_TO_COMPILER.search(error.spelling):
                 continue
-            place = source.place(error.location.offset)
-            others.append(Problem(place, describe(error.spelling, layouts)))
-        if not edits:
-            for problem in others:
-                problems.add(problem)
-            problems.raise_errors()
-            unit = Unit(source, layouts, problems, threads, tree.cursor, [index, tree])
-            if resolve_stars(unit):
-                return unit
-            return unit
-        wrap(source, edits)
-    raise AssertionError(f"conversions are left after {MAX_PARSES} parses")
+            span = expression_of(error) if CONVERSION.search(error.spelling) else None
+            decayed = decayed_parameter(source, error)
+            if span is not None:
+                wrapped.append(span)
+            elif decayed:
+                edits += decayed
+            else:
+                place = source.place(error.location.offset)
+                others.append(Problem(place, describe(error.spelling, layouts)))
+        if (wrapped or edits) and turn < MAX_PARSES - 1:
+            # Parameters first: insertions would move what the others say.
+            source.edit(edits or wrappers(wrapped))
+            continue
+        for problem in others:
+            problems.add(problem)
+        problems.raise_errors()
+        unit = Unit(source, layouts, problems, threads, tree.cursor, [index, tree])
+        resolve_stars(unit)
+        return unit
+    raise AssertionError
+
+
+def decayed_parameter(source: SourceText, error: Diagnostic) -> list[Edit]:
+    """Makes `shared int a[]` the parameter `shared int *a`, as it is in C; Clang refuses to."""
+    if SHARED_PARAMETER not in error.spelling:
+        return []
+    start = error.location.offset
+    found = PARAMETER_ARRAY.match(source.text, start)
+    if found is None:
+        return []
+    name, size, more = found[1], found.span(2), found[3]
+    edits = [Edit(start, start, "(*" if more else "*"), Edit(size[0], size[1], "")]
+    if more:
+        edits[1] = Edit(size[0], size[1], ")")
+    elif not name:
+        edits = [Edit(size[0], size[1], "*")]
+    return edits
 
 
 def expression_of(error: Diagnostic) -> tuple[int, int] | None:
@@ -116,9 +140,9 @@ def expression_of(error: Diagnostic) -> tuple[int, int] | None:
     return None
 
 
-def wrap(source: SourceText, edits: list[Edit]) -> None:
+def wrappers(spans: list[tuple[int, int]]) -> list[Edit]:
     """Wraps expressions; of two that overlap, the inner one in this turn."""
-    pairs = sorted({(a.start, b.start) for a, b in zip(edits[::2], edits[1::2], strict=True)})
+    pairs = sorted(set(spans))
     inner = [
         pair
         for pair in pairs
@@ -128,24 +152,26 @@ def wrap(source: SourceText, edits: list[Edit]) -> None:
     chosen += [Edit(end, end, AFTER) for _, end in inner]
     # An end that is another's start is written first.
     chosen.sort(key=lambda edit: (edit.start, edit.text == BEFORE))
-    source.edit(chosen)
+    return chosen
 
 
-def resolve_stars(unit: Unit) -> bool:
+def resolve_stars(unit: Unit) -> None:
     """Finds the block of every `[*]` by its declaration."""
     if not any(layout.star for layout in unit.layouts.spaces):
-        return True
+        return
     for cursor in cursors.walk_declarations(unit.cursor):
-        space = cursors.space_of(cursors.declared_type(cursor))
-        star = unit.layouts.star_of(space)
+        kind = cursors.declared_type(cursor)
+        place = unit.source.place(cursors.start_of(cursor))
+        pointed = cursors.pointee(kind) if cursors.is_pointer_to_shared(kind) else None
+        if pointed is not None and unit.layouts.star_of(cursors.space_of(pointed)):
+            unit.problems.add(Problem(place, messages.STAR_POINTER))
+        star = unit.layouts.star_of(cursors.space_of(kind))
         if not star:
             continue
-        place = unit.source.place(cursors.start_of(cursor))
         block = star_block(unit, cursor, place)
         known = unit.layouts.stars.setdefault(star, block)
         if known != block:
             unit.problems.add(Problem(place, messages.STAR_SIZES))
-    return True
 
 
 def star_block(unit: Unit, cursor: Cursor, place: Place) -> int:

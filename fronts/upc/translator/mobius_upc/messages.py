@@ -30,6 +30,8 @@ THREADS_IN_STAR = (
     "shared [*] of an array without THREADS in its size needs a number of threads that is known at "
     "compile time: compile with --threads=N"
 )
+FUNCTION = "a function cannot be shared"
+STAR_POINTER = "shared [*] says how an array is laid out: a pointer needs a number, or []"
 STAR_SIZES = "arrays of different sizes need a shared [*] declaration each"
 FORALL_PARTS = "upc_forall has four parts: upc_forall (start; condition; step; affinity)"
 FORALL_RETURN = (
@@ -46,6 +48,14 @@ FORALL_GOTO = (
 )
 FORALL_AFFINITY = (
     "the affinity of a upc_forall must be an integer, a pointer to shared, or continue"
+)
+
+
+STRICT_AND_RELAXED = "an object is either strict or relaxed"
+STRICT_PRIVATE = "strict and relaxed say how shared objects are accessed: write shared, too"
+COMPARED_WITH_PRIVATE = (
+    "a pointer to shared can be compared with a pointer to shared, or with NULL: cast it to a "
+    "pointer to private memory if its object has affinity to MYTHREAD"
 )
 
 

@@ -35,6 +35,11 @@ PROLOGUE = (
     "extern const int MYTHREAD; "
     "void __upc_barrier(); void __upc_notify(); void __upc_wait(); void __upc_fence(void);\n"
 )
+SPECIFIER_START = re.compile(r"[;{}(),=]")
+SPECIFIER_END = re.compile(r"[;{}(),=]")
+C_TYPES = set(
+    "int char short long unsigned signed float double void const volatile static extern".split()
+)
 INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
 OPERATORS = {"+", "-", "*", "/", "%", "(", ")", "<<", ">>", "&", "|", "^", "==", "!=", "<", ">"}
 
@@ -119,7 +124,8 @@ class Rewriter:
         self.edits.append(Edit(start, end, ""))
         if word not in ("strict", "relaxed"):
             if word != "upc_code":
-                self.complain(start, f"unknown '#pragma upc {word}': write strict or relaxed")
+                message = f"unknown '#pragma upc {word}': write strict or relaxed"
+                self.problems.add(Problem(self.source.place(start), message, "warning"))
             return
         depth = 0
         region_end = len(self.text)
@@ -136,6 +142,7 @@ class Rewriter:
     def qualifier(self, word: str, start: int, end: int) -> None:
         """One of `shared [B]`, `strict`, `relaxed`."""
         if word != "shared":
+            self.check_strictness(word, start, end)
             self.edits.append(Edit(start, end, "volatile" if word == "strict" else ""))
             return
         after = self.token_at(end)
@@ -151,6 +158,17 @@ class Rewriter:
             end = closing + 1
             space = self.space_of_block(start, inside, relaxed)
         self.edits.append(Edit(start, end, f"__attribute__((address_space({space})))"))
+
+    def check_strictness(self, word: str, start: int, end: int) -> None:
+        """Complains about `strict relaxed`, and about either where nothing can be shared."""
+        other = "relaxed" if word == "strict" else "strict"
+        before = SPECIFIER_START.split(self.text[max(0, start - 200) : start])[-1]
+        after = SPECIFIER_END.split(self.text[end : end + 200])[0]
+        words = re.findall(r"\w+", before) + re.findall(r"\w+", after)
+        if other in words:
+            self.complain(start, messages.STRICT_AND_RELAXED)
+        elif "shared" not in words and all(entry in C_TYPES for entry in words[:-1]):
+            self.complain(start, messages.STRICT_PRIVATE)
 
     def says_relaxed(self, start: int, end: int) -> bool:
         """Whether `relaxed` stands beside this `shared`."""

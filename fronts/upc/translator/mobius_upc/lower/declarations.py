@@ -357,6 +357,7 @@ class Declarations:
         block = self.types.layout(kind).block
         if self.context.threads is not None or not counts:
             return
+        name = str(cursor.spelling)
         with_threads = [count for count in counts if count > 0 and count % THREADS_STAND_IN == 0]
         if any((count // THREADS_STAND_IN) % THREADS_STAND_IN == 0 for count in with_threads) or (
             len(with_threads) > 1
@@ -367,6 +368,8 @@ class Declarations:
                 cursor,
                 messages.threads_no_factor(cursor.spelling),
             )
+        elif not block and with_threads:
+            self.context.complain(cursor, messages.threads_in_indefinite(name))
         elif block and not with_threads and -1 not in counts:
             self.context.complain(
                 cursor,
@@ -465,6 +468,8 @@ class Declarations:
     def head(self, cursor: Cursor, end: int) -> str:
         """A function's declarator, up to its body or its end."""
         kind = cursors.type_of(cursor)
+        if cursors.space_of(kind.get_result()):
+            self.context.complain(cursor, messages.RESULT)
         start = cursors.start_of(cursor)
         parameters = [c for c in cursors.children(cursor) if cursors.kind_of(c) == Kind.PARM_DECL]
         if not is_involved(kind):

@@ -324,9 +324,14 @@ class Expressions:
             negation = "" if operator == "==" else "!"
             for one, other in ((left, right), (right, left)):
                 if not self.is_pointer(one):
+                    if not self.is_null(one):
+                        self.context.complain(one, messages.COMPARED_WITH_PRIVATE)
                     is_set = runtime.is_set(self.value(other))
                     return f"(!{is_set})" if operator == "==" else f"({is_set})"
             return f"({negation}{runtime.equal(self.value(left), self.value(right))})"
+        if not (self.is_pointer(left) and self.is_pointer(right)):
+            self.context.complain(left, messages.COMPARED_WITH_PRIVATE)
+            return "0"
         return f"({self.difference(left, right)} {operator} 0)"
 
     def difference(self, left: Cursor, right: Cursor) -> str:

@@ -62,18 +62,21 @@ class Foralls:
         """One loop."""
         parts = self.parts(cursor, mark)
         self.check_jumps(parts.body)
-        if parts.affinity is None:
-            return self.plain(parts, parts.body)
-        if self.depth:
-            return self.plain(parts, parts.body)
+        if parts.affinity is not None:
+            self.check_affinity(parts.affinity)
+        if parts.affinity is None or self.depth:
+            return self.closed(cursor, self.plain(parts, parts.body))
         self.depth += 1
         affine = self.affine(parts)
         text = self.tested(parts) if affine is None else self.visited(parts, affine)
         self.depth -= 1
-        # A semicolon of the source follows a body that is no block.
-        if self.context.source.text[cursors.end_of(cursor) - 1] not in "};":
-            return f"do {text} while (0)"
-        return text
+        return self.closed(cursor, text)
+
+    def closed(self, cursor: Cursor, text: str) -> str:
+        """A block for a loop; if its body is none, a semicolon of the source follows."""
+        if self.context.source.text[cursors.end_of(cursor) - 1] in "};":
+            return text
+        return f"do {text if text.startswith('{') else '{ ' + text + ' }'} while (0)"
 
     def parts(self, cursor: Cursor, mark: Forall) -> Parts:
         """Tells the parts of the rewritten loop apart."""
@@ -425,24 +428,33 @@ class Foralls:
             return True
         return any(map(self.has_calls, cursors.children(cursor)))
 
+    def check_affinity(self, affinity: Cursor) -> None:
+        """Complains about an affinity that is no integer and no pointer to shared."""
+        kind = cursors.canonical(cursors.type_of(self.context.core(affinity))).kind
+        if not self.expressions.is_pointer(affinity) and kind not in WHOLE_NUMBERS:
+            self.context.complain(affinity, messages.FORALL_AFFINITY)
+
     def check_jumps(self, body: Cursor) -> None:
         """Complains about jumps out of a upc_forall."""
+        labels: set[str] = set()
+        targets: list[Cursor] = []
         pending = [(body, False)]
         while pending:
             current, in_loop = pending.pop()
             kind = cursors.kind_of(current)
             if kind == Kind.RETURN_STMT:
-                self.context.complain(
-                    current,
-                    messages.FORALL_RETURN,
-                )
+                self.context.complain(current, messages.FORALL_RETURN)
             elif kind == Kind.BREAK_STMT and not in_loop:
-                self.context.complain(
-                    current,
-                    messages.FORALL_BREAK,
-                )
+                self.context.complain(current, messages.FORALL_BREAK)
+            elif kind == Kind.LABEL_STMT:
+                labels.add(current.spelling)
+            elif kind == Kind.LABEL_REF:
+                targets.append(current)
             inner = in_loop or kind in JUMP_TARGETS or kind == Kind.SWITCH_STMT
             pending += [(child, inner) for child in cursors.children(current)]
+        for target in targets:
+            if target.spelling not in labels:
+                self.context.complain(target, messages.FORALL_GOTO)
 
 
 INTEGERS = (
@@ -453,6 +465,18 @@ INTEGERS = (
     TypeKind.ULONG,
     TypeKind.LONGLONG,
     TypeKind.ULONGLONG,
+)
+WHOLE_NUMBERS = (
+    *INTEGERS,
+    TypeKind.BOOL,
+    TypeKind.CHAR_S,
+    TypeKind.CHAR_U,
+    TypeKind.SCHAR,
+    TypeKind.UCHAR,
+    TypeKind.USHORT,
+    TypeKind.ENUM,
+    TypeKind.INT128,
+    TypeKind.UINT128,
 )
 PURE = (
     Kind.UNEXPOSED_EXPR,
