@@ -17,6 +17,8 @@ extern "C" {
 #define SHMEM_FUNCTION_(result, name, parameters) MOB_API result pshmem_##name parameters;
 #include <shmem/functions.h>
 #undef SHMEM_FUNCTION_
+MOB_API void pshmem_wait(long* ivar, long cmp_value);
+MOB_API void pshmem_wait_until(long* ivar, int cmp, long cmp_value);
 
 #ifdef __cplusplus
 }

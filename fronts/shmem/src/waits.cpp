@@ -253,14 +253,14 @@ int shmem_test_slow_(const void* ivar, mob_type_t type, int cmp, uint64_t value,
   return done;
 }
 
-void shmem_wait(long* ivar, long cmp_value) {
+}  // extern "C"
+
+SHMEM_TWIN(void, wait, (long* ivar, long cmp_value)) {
   shmem_wait_slow_(ivar, MOB_INT64, SHMEM_CMP_NE, static_cast<uint64_t>(cmp_value), "shmem_wait");
 }
-void shmem_wait_until(long* ivar, int cmp, long cmp_value) {
+SHMEM_TWIN(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
   shmem_wait_slow_(ivar, MOB_INT64, cmp, static_cast<uint64_t>(cmp_value), "shmem_wait_until");
 }
-
-}  // extern "C"
 
 SHMEM_TWIN(uint64_t, signal_wait_until, (uint64_t* sig_addr, int cmp, uint64_t cmp_value)) {
   // A later signal may change the word again: the value is one that fulfilled the comparison.

@@ -2,6 +2,7 @@
 
 /* Errors of the program. Each ends the job after one line; CMakeLists.txt has the lines. */
 
+#include <signal.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -56,6 +57,20 @@ int main(int argc, char** argv) {
   if (is(name, "dead")) {
     if (shmem_my_pe() == 1) _exit(0);
     shmem_long_wait_until(words, SHMEM_CMP_EQ, 1);
+  }
+  if (is(name, "lost_put")) { /* between hosts: PE 1 stops before the put reaches it, then dies */
+    words[2] = getpid();
+    shmem_barrier_all();
+    if (shmem_my_pe() == 0) {
+      const pid_t other = (pid_t)shmem_long_g(&words[2], 1);
+      kill(other, SIGSTOP);
+      shmem_long_p(words, 1, 1);
+      kill(other, SIGKILL);
+      shmem_quiet();
+      puts("went on");
+      shmem_global_exit(1);
+    }
+    shmem_long_wait_until(&words[1], SHMEM_CMP_EQ, 1);
   }
   /* With SHMEM_DEBUG alone. */
   if (is(name, "overlap")) shmem_putmem(block, block + 4, 8, shmem_my_pe());

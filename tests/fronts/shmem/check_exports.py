@@ -35,6 +35,11 @@ def main() -> None:
     assert len(in_headers) > 3000, f"only {len(in_headers)} functions found"
     problems = [f"declared, not exported: {name}" for name in sorted(in_headers - in_library)]
     problems += [f"exported, not declared: {name}" for name in sorted(in_library - in_headers)]
+    problems += [
+        f"without a twin: {name}"
+        for name in sorted(in_headers)
+        if name.startswith("shmem_") and f"p{name}" not in in_headers
+    ]
     if problems:
         sys.exit("\n".join(problems))
 
