@@ -110,4 +110,8 @@ MOB_UPC_API void upc_memset(MOB_UPC_SHARED_(void) dst, int c, size_t n);
 #ifdef __cplusplus
 }
 #endif
+
+#ifdef __UPC__
+#include <bupc_extensions.h>
+#endif
 #endif

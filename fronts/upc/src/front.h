@@ -99,6 +99,8 @@ bool is_in_area(mob_upc_ptr_t p, uint64_t bytes);
 // Notes a static object of the caller outside its area.
 void note_object(const void* address, uint64_t bytes);
 uint64_t area_bytes();
+// Returns a number that the threads of one host share, and no others have.
+int host_of(int thread);
 
 // The barrier that ends a program.
 void end_barrier();

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "front.h"
 
@@ -31,6 +32,7 @@ constexpr const char* kStart = "start";
 constexpr size_t kChunkBytes = size_t{2} << 20;
 pid_t started_in = 0;
 uint64_t bytes_of_area = 0;
+std::vector<int32_t> hosts;  // of each thread: the first thread of its host
 struct sigaction earlier_action = {};
 
 // Blocks of upc_alloc() lie outside the areas. A process can address those of another one only when
@@ -146,6 +148,8 @@ void check_pointer(mob_upc_ptr_t p, const char* place, const char* argument) {
   }
 }
 
+int host_of(int thread) { return hosts[static_cast<size_t>(thread)]; }
+
 uint64_t area_bytes() { return bytes_of_area; }
 
 // Makes an area for each thread, with room for static objects. Parts of heaps begin at multiples of
@@ -169,6 +173,10 @@ void open_areas(uint64_t object_bytes) {
     mob_upc_writable_bases[i] = static_cast<char*>(here);
   }
   mob_upc_writable_mine = static_cast<char*>(block);
+  mob_rank_t first = 0;
+  check(mob_host_mate(0, &first), kStart);
+  hosts.resize(static_cast<size_t>(threads()));
+  check(mob_allgather(MOB_TEAM_WORLD, &first, hosts.data(), sizeof first), kStart);
 }
 
 }  // namespace mobius::upc

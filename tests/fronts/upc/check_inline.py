@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "codegen"))
-from disassembly import disassembly_of  # noqa: E402
+from disassembly import disassembly_of
 
 SKIP = 77
 # name: (conditional branches, most instructions) up to the first return
