@@ -175,6 +175,17 @@ def test_forall_without_a_test_in_each_iteration() -> None:
     assert re.search(r"\(__upc_mine___upc_at_a\[\(i\s+- __upc_row\d+\)\] = i\);", result)
 
 
+def test_forall_over_what_pointers_point_to() -> None:
+    text = (
+        "shared [4] int *p, *q; void f(int n) "
+        "{ upc_forall (int i = 0; i < n; i++; &p[i]) p[i] = q[i]; }"
+    )
+    result = translated(text)
+    assert "(int64_t)p.thread * 4 + p.phase;" in result
+    assert re.search(r"if \(!\w+ && \(int64_t\)q.thread \* 4 \+ q.phase == __upc_origin", result)
+    assert re.search(r"__upc_mine_p\[\(i .*\)\] = __upc_mine_q\[\(i .*\)\]", result)
+
+
 @pytest.mark.parametrize(
     "loop",
     [
@@ -182,7 +193,7 @@ def test_forall_without_a_test_in_each_iteration() -> None:
         "for (i = 0; i < n; i += 3; i) { g(); }",
         "for (i = 0; i < g(); i++; i) { }",
         "for (i = 0; i < n; i++; i / 4) { }",
-        "for (i = 0; i < n; i++; p + i) { }",
+        "for (i = 0; i < n; i++; p + i) { p = 0; }",
     ],
 )
 def test_forall_with_a_test(loop: str) -> None:

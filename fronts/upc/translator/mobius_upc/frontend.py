@@ -19,14 +19,18 @@ from .problems import Place, Problem, Problems
 from .source import Edit, SourceText
 
 FILE_NAME = "program.upc"
+# What Clang takes for errors and GCC for warnings, the C compiler tells.
+TOLERATED = (
+    "implicit-function-declaration",
+    "implicit-int",
+    "int-conversion",
+    "incompatible-function-pointer-types",
+    "return-type",
+)
 ARGUMENTS = [
-    "-x",
-    "c",
-    "-std=gnu11",
-    "-w",
-    "-ferror-limit=0",
-    "-fno-spell-checking",
+    *("-x", "c", "-std=gnu11", "-w", "-ferror-limit=0", "-fno-spell-checking"),
     "-fbracket-depth=2048",
+    *(f"-Wno-error={name}" for name in TOLERATED),
 ]
 BEFORE, AFTER = "__builtin_choose_expr(1,0,(", "))"
 CONVERSION = re.compile(

@@ -23,7 +23,7 @@ DEPENDENCY = ("-MF", "-MT", "-MQ")
 LINKER = ("-L", "-l", "-Xlinker", "-u", "-z", "-e")
 COMPILER = ("--param", "-Xassembler", "-B", "-aux-info")
 MODES = ("-c", "-S", "-E", "-M", "-MM", "-fsyntax-only")
-THREADS = re.compile(r"(?:--threads=|-fupc-threads-|-fupc-threads=|-T=)(\d+)")
+THREADS = re.compile(r"(?:--threads=|-fupc-threads-|-fupc-threads=|-T=?)(\d+)")
 MOST_THREADS = 1 << 15
 FLAGS = {
     **dict.fromkeys(("-show", "-showme", "--showme"), "show"),

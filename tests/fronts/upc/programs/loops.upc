@@ -107,6 +107,36 @@ static void pointers(void) {
   expect(0, COUNT);
 }
 
+static void shifted_pointers(shared int *p, shared [4] int *b, int count) {
+  shared [4] int *q = blocked_times, *r = b - 3;
+  int i;
+  upc_barrier;
+  upc_forall (i = 0; i < count; i++; &p[i]) {
+    CHECK(upc_threadof(p + i) == (size_t)MYTHREAD);
+    p[i] = 2 * i; /* as `owner[i + 3]`, which starts elsewhere */
+    owner[i] = -i;
+  }
+  upc_barrier;
+  for (i = 0; i < count; i++) CHECK(times[i + 3] == 2 * i && owner[i] == -i);
+  upc_barrier;
+  upc_forall (i = 0; i < count; i++; &b[i]) {
+    CHECK(upc_threadof(&b[i]) == (size_t)MYTHREAD);
+    b[i] = 3 * i;
+    q[i] = r[i + 3];
+  }
+  CHECK(i == count);
+  upc_barrier;
+  for (i = 0; i < count; i++) CHECK(blocked[i + 6] == 3 * i && q[i] == 3 * i);
+  upc_barrier;
+  upc_forall (i = 1; i < count; i++; b + i) b[i] += q[i];
+  upc_barrier;
+  for (i = 1; i < count; i++) CHECK(blocked[i + 6] == 6 * i);
+  upc_forall (i = 0; i < count; i++; i) p[i] = owner[i]; /* p starts elsewhere */
+  upc_barrier;
+  for (i = 0; i < count; i++) CHECK(times[i + 3] == -i);
+  upc_barrier;
+}
+
 static void everywhere(void) {
   int i, count = 0;
   upc_forall (i = 0; i < 10; i++; continue) count++;
@@ -155,6 +185,7 @@ int main(void) {
   integers();
   elements();
   pointers();
+  shifted_pointers(times + 3, &blocked[6], COUNT - 6);
   everywhere();
   nested();
   changing();

@@ -43,7 +43,11 @@ class LocalRows:
     shift: str
     rows: int
     local: str
+    base: str  # the array or the pointer whose elements the affinity names; "": a number
+    origin: str  # where in the blocks of all threads the base points to; "": to their start
+    is_fixed: Callable[[Cursor], bool]  # whether a variable has one value while the loop runs
     used: dict[str, str] = field(default_factory=dict)  # pointer variable → its declaration
+    guards: dict[str, str] = field(default_factory=dict)  # other base → a test that it fits
 
 
 @dataclass

@@ -34,6 +34,10 @@ class Parts:
     body: Cursor
 
 
+# What is added to the variable, iterations in a row of one thread, and the pointer they start from.
+Counted = tuple[str, int, "Cursor | None"]
+
+
 @dataclass(frozen=True)
 class Affine:
     """A loop `for (…; v < bound; v++)` whose affinity counts with v."""
@@ -47,6 +51,8 @@ class Affine:
     inclusive: bool
     shift: str  # what is added to it: "", "+ 1"
     rows: int  # iterations in a row that belong to one thread
+    base: str  # as in LocalRows
+    origin: str
 
 
 class Foralls:
@@ -142,34 +148,51 @@ class Foralls:
     def visited(self, parts: Parts, affine: Affine) -> str:
         """The loop that visits this thread's iterations alone, beside one for nested calls."""
         nested = self.context.fresh("nested")
-        all_of_them = self.plain(parts, parts.body)
+        origin = self.context.fresh("origin") if affine.origin else ""
+        mine, guards = self.own_iterations(parts, affine, origin)
         resume = self.context.sync(cursors.start_of(parts.body))
-        mine = self.own_iterations(parts, affine)
+        condition = " && ".join([f"!{nested}", *guards])
+        if guards:  # an array elsewhere is met with a test in each iteration
+            assert parts.affinity is not None
+            guard = f"if ({nested} || {self.guard(parts.affinity)}) "
+            all_of_them = self.plain(parts, parts.body, guard)
+        else:
+            all_of_them = self.plain(parts, parts.body)
+        start = f"const int64_t {origin} = {affine.origin}; " if origin else ""
         return (
-            f"{{ const int {nested} = mob_upc_forall_depth_++; if ({nested}) {{ {all_of_them} }} "
-            f"else {resume}{{ {mine} }} --mob_upc_forall_depth_; }}"
+            f"{{ const int {nested} = mob_upc_forall_depth_++; {start}"
+            f"if ({condition}) {{ {mine} }} else {{ {resume}{all_of_them} }} "
+            f"--mob_upc_forall_depth_; }}"
         )
 
-    def own_iterations(self, parts: Parts, affine: Affine) -> str:
-        """The loop over this thread's iterations."""
+    def own_iterations(self, parts: Parts, affine: Affine, origin: str) -> tuple[str, list[str]]:
+        """The loop over this thread's iterations, and tests that all that it needs is there."""
         name, rows = affine.name, affine.rows
         row, low, high = (self.context.fresh(word) for word in ("row", "low", "high"))
-        local = row if rows == 1 else f"({name} {affine.shift} - {row})"
-        self.context.rows.append(LocalRows(affine.variable, affine.shift, rows, local))
+        shift = f"{affine.shift} + {origin}" if origin else affine.shift
+        local = row if rows == 1 else f"({name} {shift} - {row})"
+
+        def is_fixed(declaration: Cursor) -> bool:
+            return self.keeps_value(declaration, parts.body)
+
+        self.context.rows.append(
+            LocalRows(affine.variable, affine.shift, rows, local, affine.base, origin, is_fixed)
+        )
         body = self.statements.lower(parts.body)
         if not body.rstrip().endswith(("}", ";")):
             body += ";"
-        used = " ".join(self.context.rows.pop().used.values())
+        found = self.context.rows.pop()
+        used = " ".join(found.used.values())
         bound = self.expressions.value(affine.bound)
         more = " + 1" if affine.inclusive else ""
         start = f"{affine.c_type} {name} = {affine.first};" if affine.declared else ""
         if not affine.declared and affine.first:
             start = f"{name} = {affine.first};"
         text = (
-            f"{start} const int64_t {low} = (int64_t){name} {affine.shift}, "
-            f"{high} = (int64_t)({bound}){more} {affine.shift}; {used} "
+            f"{start} const int64_t {low} = (int64_t){name} {shift}, "
+            f"{high} = (int64_t)({bound}){more} {shift}; {used} "
         )
-        back = self.opposite(affine.shift)
+        back = self.opposite(shift)
         if rows == 1:
             text += (
                 f"for (int64_t {row} = mob_upc_first_row({low}), "
@@ -190,7 +213,7 @@ class Foralls:
             )
         if not affine.declared:
             text += f" {name} = ({affine.c_type})(({low} < {high} ? {high} : {low}){back});"
-        return text
+        return text, list(found.guards.values())
 
     @staticmethod
     def opposite(shift: str) -> str:
@@ -203,34 +226,39 @@ class Foralls:
 
     def affine(self, parts: Parts) -> Affine | None:
         """The loop as one whose own iterations can be counted; None: it must be tested."""
-        if parts.condition is None or parts.step is None or parts.affinity is None:
-            return None
-        variable = self.stepped(parts.step)
-        if variable is None:
-            return None
-        declaration = variable.referenced
-        if declaration is None or declaration.kind not in (Kind.VAR_DECL, Kind.PARM_DECL):
+        declaration = self.loop_variable(parts)
+        if declaration is None or parts.condition is None or parts.affinity is None:
             return None
         at = cursors.name_at(declaration)
-        if not self.is_simple_variable(declaration):
-            return None
         bound = self.bound(parts.condition, at)
-        if bound is None:
-            return None
         first = self.first_value(parts.start, at)
         counted = self.counted(parts.affinity, at)
-        if first is None or counted is None:
+        if bound is None or first is None or counted is None:
             return None
-        if self.may_change(parts.body, at) or self.needs_one_copy(parts.body):
+        if not self.is_fixed(bound[0], parts.body) or self.needs_one_copy(parts.body):
             return None
-        if not self.is_fixed(bound[0], parts.body):
-            return None
-        text, declared = first
+        shift, rows, pointer = counted
+        base = origin = ""
+        if pointer is not None:
+            if not self.keeps_value(pointer.referenced, parts.body):
+                return None
+            base = self.expressions.value(pointer)
+            origin = self.expressions.locals.origin(pointer, rows)
         c_type = self.context.types.plain_type(cursors.type_of(declaration))
-        shift, rows = counted
         return Affine(
-            declaration.spelling, at, c_type, declared, text, bound[0], bound[1], shift, rows
+            *(declaration.spelling, at, c_type, first[1], first[0], *bound),
+            *(shift, rows, base, origin),
         )
+
+    def loop_variable(self, parts: Parts) -> Cursor | None:
+        """The variable that the step of a loop counts up, if nothing else changes it."""
+        variable = None if parts.step is None else self.stepped(parts.step)
+        declaration = None if variable is None else variable.referenced
+        if declaration is None or declaration.kind not in (Kind.VAR_DECL, Kind.PARM_DECL):
+            return None
+        if not self.is_simple_variable(declaration):
+            return None
+        return None if self.may_change(parts.body, cursors.name_at(declaration)) else declaration
 
     def stepped(self, step: Cursor) -> Cursor | None:
         """The variable of `v++`, `++v` or `v += 1`."""
@@ -294,12 +322,12 @@ class Foralls:
                 return self.expressions.value(right), False
         return None
 
-    def counted(self, affinity: Cursor, variable: int) -> tuple[str, int] | None:
-        """How the affinity counts with the variable: what is added, iterations in a row."""
+    def counted(self, affinity: Cursor, variable: int) -> Counted | None:
+        """How the affinity counts with the variable."""
         inner = self.context.core(affinity)
         if not self.expressions.is_pointer(affinity):
             found, shift = self.expressions.locals.shifted(inner)
-            return (shift, 1) if found == variable else None
+            return (shift, 1, None) if found == variable else None
         if (
             cursors.kind_of(inner) == Kind.UNARY_OPERATOR
             and cursors.unary_operator(inner)[0] == "&"
@@ -309,9 +337,9 @@ class Foralls:
             return self.counted_element(inner, variable)
         if cursors.kind_of(inner) == Kind.BINARY_OPERATOR and cursors.binary_operator(inner) == "+":
             left, right = (self.context.core(child) for child in cursors.children(inner))
-            if not self.is_static_array(left):
-                return None
-            return self.of_array(left, right, variable)
+            if self.is_static_array(left):
+                return self.of_array(left, right, variable)
+            return self.of_pointer(left, right, variable)
         return None
 
     def is_static_array(self, cursor: Cursor) -> bool:
@@ -323,13 +351,15 @@ class Foralls:
             and cursors.space_of(kind) != 0
         )
 
-    def counted_element(self, element: Cursor, variable: int) -> tuple[str, int] | None:
+    def counted_element(self, element: Cursor, variable: int) -> Counted | None:
         """As counted(), for `&a[v]`, `&a[v][0]`, `a[v]` of a shared array `a`."""
         chain: list[Cursor] = []
         while cursors.kind_of(element) == Kind.ARRAY_SUBSCRIPT_EXPR:
             base, index = self.expressions.accesses.subscript_parts(element)
             chain.insert(0, index)
             element = self.context.core(base)
+        if len(chain) == 1 and not self.is_static_array(element):
+            return self.of_pointer(element, chain[0], variable)
         if not chain or not self.is_static_array(element):
             return None
         for index in chain[1:]:
@@ -340,7 +370,16 @@ class Foralls:
                 return None
         return self.of_array(element, chain[0], variable)
 
-    def of_array(self, array: Cursor, index: Cursor, variable: int) -> tuple[str, int] | None:
+    def of_pointer(self, pointer: Cursor, index: Cursor, variable: int) -> Counted | None:
+        """As counted(), for an element that a private variable points to."""
+        name = self.expressions.locals.variable(pointer)
+        found, shift = self.expressions.locals.shifted(index)
+        if name is None or found != variable:
+            return None
+        block = self.context.types.layout(cursors.pointee(cursors.type_of(name))).block
+        return shift, block, name
+
+    def of_array(self, array: Cursor, index: Cursor, variable: int) -> Counted | None:
         """As counted(), for an index of the first dimension of a shared array."""
         found, shift = self.expressions.locals.shifted(index)
         if found != variable:
@@ -354,7 +393,7 @@ class Foralls:
         block = self.context.types.layout(kind).block
         if block == 0 or block % length:
             return None
-        return shift, block // length
+        return shift, block // length, None
 
     def may_change(self, cursor: Cursor, variable: int) -> bool:
         """Whether something in a body assigns a variable or takes its address."""
@@ -385,16 +424,17 @@ class Foralls:
         names = self.names_of_pure(bound)
         if names is None:
             return False
-        calls = self.has_calls(body)
-        for declaration in names:
-            if declaration.kind == Kind.ENUM_CONSTANT_DECL or declaration.spelling == "MYTHREAD":
-                continue
-            if self.may_change(body, cursors.name_at(declaration)):
-                return False
-            is_global = declaration.semantic_parent.kind != Kind.FUNCTION_DECL
-            if is_global and calls and not cursors.type_of(declaration).is_const_qualified():
-                return False
-        return True
+        return all(self.keeps_value(declaration, body) for declaration in names)
+
+    def keeps_value(self, declaration: Cursor, body: Cursor) -> bool:
+        """Whether a name means one value while a body runs."""
+        if declaration.kind == Kind.ENUM_CONSTANT_DECL or declaration.spelling == "MYTHREAD":
+            return True
+        if self.may_change(body, cursors.name_at(declaration)):
+            return False
+        is_global = declaration.semantic_parent.kind != Kind.FUNCTION_DECL
+        is_constant = cursors.type_of(declaration).is_const_qualified()
+        return is_constant or not (is_global and self.has_calls(body))
 
     def names_of_pure(self, expression: Cursor) -> list[Cursor] | None:
         """The names in an expression of private values without effects; None: it is none."""

@@ -29,7 +29,9 @@ class Locals:
     def lvalue(self, cursor: Cursor) -> str:
         """The text of a plain lvalue for an element; "": it may be another thread's."""
         row = self.expressions.accesses.row(cursor)
-        if not row.is_array or cursors.kind_of(row.base) != Kind.DECL_REF_EXPR:
+        if not row.is_array:
+            return self.pointed(row)
+        if cursors.kind_of(row.base) != Kind.DECL_REF_EXPR:
             return ""
         array = cursors.type_of(row.base)
         layout = self.types.layout(array)
@@ -44,24 +46,65 @@ class Locals:
         if layout.block % length:
             return ""
         rows = layout.block // length
-        local = self.local_row(row.subscripts[0], rows)
-        if local is None:
+        index = self.context.core(row.subscripts[0])
+        is_name = cursors.kind_of(index) == Kind.DECL_REF_EXPR
+        if rows == 1 and is_name and index.spelling == "MYTHREAD":
+            return self.element(row, "0", length)
+        known = self.known_rows(row.subscripts[0], rows)
+        if known is None:
             return ""
-        return self.element(row, local, length)
+        if known.origin:
+            known.guards[self.expressions.object_of(row.base).c_name] = f"{known.origin} == 0"
+        return self.element(row, known.local, length)
 
-    def local_row(self, index: Cursor, rows: int) -> str | None:
-        """The local number of the row with an index, if it is this thread's for certain."""
-        inner = self.context.core(index)
-        is_name = cursors.kind_of(inner) == Kind.DECL_REF_EXPR
-        if rows == 1 and is_name and inner.spelling == "MYTHREAD":
-            return "0"
-        variable, shift = self.expressions.locals.shifted(index)
+    def known_rows(self, index: Cursor, rows: int) -> LocalRows | None:
+        """The loop whose iterations have rows with this index, and as many in a block."""
+        variable, shift = self.shifted(index)
         if variable is None:
             return None
         for known in reversed(self.context.rows):
             if (known.variable, known.shift, known.rows) == (variable, shift, rows):
-                return known.local
+                return known
         return None
+
+    def variable(self, cursor: Cursor) -> Cursor | None:
+        """The private variable that a pointer to shared is, if it points to no arrays."""
+        inner = self.context.core(cursor)
+        if cursors.kind_of(inner) != Kind.DECL_REF_EXPR or inner.referenced is None:
+            return None
+        kind = cursors.type_of(inner)
+        if cursors.space_of(kind) or not cursors.is_pointer_to_shared(kind):
+            return None
+        target = cursors.pointee(kind)
+        if cursors.is_array(target) or self.types.layout(target).block == 0:
+            return None
+        return inner
+
+    def origin(self, variable: Cursor, block: int) -> str:
+        """Where a pointer points to in the blocks of all threads, in elements."""
+        name = self.expressions.value(variable)
+        if block == 1:
+            return f"(int64_t){name}.thread"
+        return f"(int64_t){name}.thread * {block} + {name}.phase"
+
+    def pointed(self, row: Row) -> str:
+        """As lvalue(), for `p[i]` of a private variable `p`."""
+        variable = self.variable(row.base)
+        if variable is None or len(row.subscripts) != 1:
+            return ""
+        target = cursors.pointee(cursors.type_of(variable))
+        block = self.types.layout(target).block
+        known = self.known_rows(row.subscripts[0], block)
+        if known is None or not known.is_fixed(variable.referenced):
+            return ""
+        name = self.expressions.value(variable)
+        if name != known.base:
+            known.guards[name] = f"{self.origin(variable, block)} == {known.origin or '0'}"
+        kind = self.types.plain_type(target)
+        offset = f"{name}.offset"
+        if block > 1:
+            offset += f" - {name}.phase * sizeof({kind})"
+        return f"{self.pointer(name, offset, kind)}[{known.local}]"
 
     def shifted(self, index: Cursor) -> tuple[int | None, str]:
         """The variable of an index, and what is added to it: `i`, `i + 1`, `i - n`."""
@@ -87,7 +130,7 @@ class Locals:
         """An element of a local row."""
         shared = self.expressions.object_of(row.base)
         kind = self.types.plain_type(cursors.ultimate(cursors.type_of(row.base)))
-        pointer = self.pointer(shared.c_name, kind)
+        pointer = self.pointer(shared.c_name, shared.c_name, kind)
         inside = self.inner_index(row)
         index = local if length == 1 else f"({local})*{length} + {inside}"
         return f"{pointer}[{index}]"
@@ -103,12 +146,12 @@ class Locals:
             parts.append(text if number == "1" else f"{text}*{number}")
         return " + ".join(parts)
 
-    def pointer(self, offset: str, kind: str) -> str:
+    def pointer(self, base: str, offset: str, kind: str) -> str:
         """A private pointer to this thread's part of an array; loops keep it in a variable."""
         text = f"(({kind} *){runtime.local_address(offset)})"
         if not self.context.rows:
             return text
         outermost: LocalRows = self.context.rows[0]
-        name = f"__upc_mine_{offset}"
+        name = f"__upc_mine_{base}"
         outermost.used[name] = f"{kind} *const {name} = {text};"
         return name
