@@ -41,6 +41,11 @@ has_pmix() {
   has pkg-config && pkg-config --exists pmix
 }
 
+# has_openssl: whether OpenSSL's headers are installed.
+has_openssl() {
+  [ -e /usr/include/openssl/evp.h ] || [ -e /usr/local/include/openssl/evp.h ]
+}
+
 # missing_packages GROUP…: sets missing to the packages to install for these uses.
 missing_packages() {
   missing=
@@ -78,7 +83,8 @@ missing_packages() {
 # relative to any of the library folders.
 optional_packages="libglobalarrays-dev:libga-mpich.a libscalapack-mpich-dev:libscalapack-mpich.so
   liblapack-dev:liblapack.so libblas-dev:libblas.so mpich:../../bin/mpiexec.mpich
-  libmpich-dev:../../bin/mpicc.mpich gfortran:../../bin/gfortran"
+  libmpich-dev:../../bin/mpicc.mpich gfortran:../../bin/gfortran
+  libssl-dev:../../include/openssl/evp.h"
 
 missing_optional() {
   for pair in $optional_packages; do
@@ -97,7 +103,7 @@ want_packages() {
   : >"$state/optional-packages.stamp"
   # shellcheck disable=SC2086 # a list
   apt_install_updating $wanted >"$state/logs/apt-optional.log" 2>&1 ||
-    say "tests of Global Arrays are skipped: apt-get could not install $wanted"
+    say "tests that need these packages are skipped: apt-get could not install $wanted"
 }
 
 # want_doxygen: installs doxygen, which makes the reference of the public headers and checks their
@@ -138,9 +144,11 @@ need_packages() {
   [ -n "$missing" ] || return 0
   wanted=$missing
   # CMake and Ninja are installed too if apt is needed anyway; without apt they come from PyPI.
+  # OpenSSL's headers likewise; without them a build works, but cannot encrypt.
   case " $* " in *" build "*)
     has cmake || wanted="$wanted cmake"
     has ninja || wanted="$wanted ninja-build"
+    has_openssl || wanted="$wanted libssl-dev"
     ;;
   esac
   command="apt-get install $wanted"
