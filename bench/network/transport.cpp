@@ -25,7 +25,7 @@ class Transport : public Way {
     options.allow_loopback = true;
     ofi::Callbacks callbacks;
     callbacks.context = this;
-    callbacks.received = [](void* self, const unsigned char*, size_t) {
+    callbacks.received = [](void* self, ofi::PeerId, const unsigned char*, size_t) {
       ++static_cast<Transport*>(self)->received_;
     };
     callbacks.ended = [](void* self, uint64_t, mob_status_t status, const char* text) {

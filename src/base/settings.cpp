@@ -120,6 +120,14 @@ constexpr SettingInfo kTable[] = {
      "How small or only started operations on other hosts' memory may be scheduled. 'fifo': each "
      "is a message of its own; 'interleave': gets and puts alternate; 'gets-first': gets are sent "
      "before puts; 'aggregate': many share a message; 'adaptive': whichever of these pays."},
+    {"MOBIUS_SECURITY", SettingType::kChoice, "", "messages", 0, 0, "full|messages|off",
+     SettingRole::kUser,
+     "What is encrypted and authenticated between hosts. 'messages': every message, header and "
+     "contents, but not large transfers by remote memory access; 'full': everything, without "
+     "remote memory access, so that large transfers go by messages; 'off': nothing is encrypted, "
+     "and the headers of messages are authenticated. It needs OpenSSL 3 on every host: if the "
+     "variable is unset and OpenSSL is missing, a warning says so and nothing is encrypted. Must "
+     "be the same in all processes."},
     {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
      "Time that a waiting call spins before it yields, and that the network thread, if it has a "
@@ -273,6 +281,18 @@ std::string unknown_warning(std::string_view name) {
 }
 
 }  // namespace
+
+const char* name_of(Security security) {
+  switch (security) {
+    case Security::kFull:
+      return "full";
+    case Security::kMessages:
+      return "messages";
+    case Security::kOff:
+      return "off";
+  }
+  return "unknown";
+}
 
 std::string setting_bytes_text(uint64_t bytes) {
   static constexpr const char* kSuffixes[] = {"", "K", "M", "G", "T"};

@@ -37,6 +37,7 @@ enum class SettingId : unsigned {
   kRma,
   kRmaKeys,
   kSchedule,
+  kSecurity,
   kSpin,
   kSpread,
   kStats,
@@ -92,6 +93,8 @@ enum class MeetBy : uint64_t { kAuto, kFlags, kGrid, kCount };
 enum class OnDeath : uint64_t { kEnd, kError };
 enum class ProgressMode : uint64_t { kThread, kPoll };
 enum class RingBytes : uint64_t { kAuto, k256K, k1M };
+enum class Security : uint64_t { kFull, kMessages, kOff };
+const char* name_of(Security security);  // "unknown" for a number of none
 
 std::span<const SettingInfo> setting_table();
 
@@ -121,6 +124,7 @@ class Settings {
     return static_cast<ProgressMode>(number(SettingId::kProgress));
   }
   RingBytes ring_bytes() const { return static_cast<RingBytes>(number(SettingId::kRing)); }
+  Security security() const { return static_cast<Security>(number(SettingId::kSecurity)); }
   std::span<const std::string> unknown() const;
 
  private:

@@ -132,6 +132,7 @@ mob_status_t Engine::open_network() {
   if (const mob_status_t status = scheduler_.open()) return status;
   if (const mob_status_t status = am_rma_.require()) return status;
   if (const mob_status_t status = network_.open(messages_, am_rma_)) return status;
+  instrumentation_.note("messages to other hosts: MOBIUS_SECURITY=" + network_.security_text());
   rkeys_.open(settings_);
   return network_.start();
 }

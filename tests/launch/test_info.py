@@ -65,6 +65,14 @@ def test_shmem_and_its_settings() -> None:
     assert all(f"`{name}" in page for name in told if name.startswith("SHMEM_"))
 
 
+def test_encryption_is_named_with_its_cipher() -> None:
+    found = facts()["network"]["encryption"]
+    assert found["setting"] == "messages"
+    assert found["cipher"] in ("AES-256-GCM", "ChaCha20-Poly1305") or not found["works"]
+    assert facts(MOBIUS_SECURITY="off")["network"]["encryption"]["cipher"] is None
+    assert facts(MOBIUS_SECURITY="full")["thresholds"]["rma_bytes"]["bytes"] is None
+
+
 def test_every_setting_is_listed() -> None:
     table = (ROOT / "src/base/settings.cpp").read_text()
     names = set(re.findall(r'\{"(MOBIUS_[A-Z_]+)"', table))

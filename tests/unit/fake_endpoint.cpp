@@ -44,6 +44,10 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
   return MOB_OK;
 }
 
+mob_status_t Endpoint::check_security(const char*, std::span<const unsigned char>) const {
+  return MOB_OK;
+}
+
 std::string Endpoint::peer_name(PeerId peer) const {
   return "endpoint " + std::to_string(state_->node->peers[peer]) + " of the fake fabric";
 }

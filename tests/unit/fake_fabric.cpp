@@ -154,7 +154,10 @@ void FakeFabric::take(Node& to, Id from, const Item& item) {
     if (item.rest_bytes != 0) {
       std::memcpy(message.get() + item.copied.size(), item.rest, item.rest_bytes);
     }
-    return to.callbacks.received(to.callbacks.context, message.get(), bytes);
+    const auto sender = std::ranges::find(to.peers, from);
+    const PeerId peer =
+        sender == to.peers.end() ? kNobody : static_cast<PeerId>(sender - to.peers.begin());
+    return to.callbacks.received(to.callbacks.context, peer, message.get(), bytes);
   }
   const Transfer& write = item.write;
   void* const at = find_memory(to, write.remote, write.key, write.bytes);

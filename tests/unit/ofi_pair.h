@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -23,6 +24,11 @@ inline ofi::Options loopback(const char* provider) {
   options.interface = "127.0.0.1";
   options.allow_loopback = true;
   std::memcpy(options.key, "a secret of tests", sizeof options.key);
+  // The same tests run once more with sealed messages (CMakeLists.txt).
+  const char* const security = std::getenv("MOBIUS_SECURITY");
+  if (security != nullptr && std::strcmp(security, "messages") == 0) {
+    options.security = mobius::base::Security::kMessages;
+  }
   return options;
 }
 
@@ -66,6 +72,7 @@ struct End {
   std::vector<uint64_t> notes;
   std::vector<std::pair<ofi::PeerId, std::string>> failed;
   bool aligned = true;
+  ofi::PeerId last_sender = ofi::kNobody;
   // Called instead of storing the message.
   std::function<void(const unsigned char*, size_t)> on_message;
   std::function<void(uint64_t)> on_greeting;  // called for a sender that is unknown
@@ -73,8 +80,10 @@ struct End {
   mob_status_t open(const ofi::Options& options) {
     ofi::Callbacks callbacks;
     callbacks.context = this;
-    callbacks.received = [](void* context, const unsigned char* message, size_t bytes) {
+    callbacks.received = [](void* context, ofi::PeerId from, const unsigned char* message,
+                            size_t bytes) {
       End& end = *static_cast<End*>(context);
+      end.last_sender = from;
       end.aligned = end.aligned && reinterpret_cast<uintptr_t>(message) % 16 == 0;
       if (end.on_message) {
         end.on_message(message, bytes);

@@ -564,6 +564,7 @@ TEST_P(OfiEndpoint, AddressesThatAreNoneAreRefused) {
   ASSERT_EQ(end.open(loopback(GetParam())), MOB_OK);
   const std::vector<unsigned char> good = end.endpoint.address();
   EXPECT_LE(good.size(), 1024u);
+  constexpr size_t kHeaderBytes = 64;
   PeerId peer = 0;
   for (size_t bytes = 0; bytes < good.size(); ++bytes) {
     EXPECT_EQ(end.endpoint.add_peer({good.data(), bytes}, &peer), MOB_ERR_ARGUMENT) << bytes;
@@ -575,7 +576,7 @@ TEST_P(OfiEndpoint, AddressesThatAreNoneAreRefused) {
   old[0] ^= 1;
   EXPECT_EQ(end.endpoint.add_peer(old, &peer), MOB_ERR_ARGUMENT);
   auto other = good;
-  other[24] ^= 1;  // a letter of the provider's name
+  other[kHeaderBytes] ^= 1;  // a letter of the provider's name
   EXPECT_EQ(end.endpoint.add_peer(other, &peer), MOB_ERR_SETTING);
   EXPECT_NE(std::string(mob_last_error()).find("MOBIUS_PROVIDER"), std::string::npos);
   // The whole address, but the provider would read bytes of the following fields as its own.
@@ -586,13 +587,13 @@ TEST_P(OfiEndpoint, AddressesThatAreNoneAreRefused) {
     EXPECT_EQ(end.endpoint.add_peer(cut, &peer), MOB_ERR_ARGUMENT) << int{bytes};
   }
   auto family = good;
-  family[24 + family[20]] ^= 1;
+  family[kHeaderBytes + family[20]] ^= 1;
   EXPECT_EQ(end.endpoint.add_peer(family, &peer), MOB_ERR_ARGUMENT);
   std::mt19937_64 random(7);
   for (int i = 0; i < 5000; ++i) {
     auto bad = good;
     for (int change = 0; change < 3; ++change)
-      bad[random() % 24] = static_cast<unsigned char>(random());
+      bad[random() % kHeaderBytes] = static_cast<unsigned char>(random());
     end.endpoint.add_peer(bad, &peer);
   }
   ASSERT_EQ(end.endpoint.add_peer(good, &peer), MOB_OK);

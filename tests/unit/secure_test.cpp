@@ -17,7 +17,8 @@ using Bytes = std::vector<unsigned char>;
 Bytes of_hex(std::string_view text) {
   Bytes bytes;
   for (size_t i = 0; i < text.size(); i += 2) {
-    bytes.push_back(static_cast<unsigned char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16)));
+    bytes.push_back(
+        static_cast<unsigned char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16)));
   }
   return bytes;
 }

@@ -29,6 +29,7 @@
 #include "os/file/interfaces.h"
 #include "os/memory/address_window.h"
 #include "os/memory/memfd.h"
+#include "transport/secure/secure.h"
 
 namespace mobius::command {
 namespace {
@@ -365,6 +366,28 @@ Fact libfabric() { return not_built("libfabric", "libfabric"); }
 Fact pmix() { return not_built("pmix", "PMIx"); }
 #endif
 
+// What encrypts messages to other hosts.
+Fact encryption() {
+  const base::Security security = usable_settings().security();
+  const char* const name = base::name_of(security);
+  Json value{{"setting", name}, {"works", false}, {"cipher", nullptr}};
+  if (security == base::Security::kOff) {
+    return {"encryption", "encryption", "off: nothing is encrypted between hosts", value};
+  }
+  if (transport::secure::load() != MOB_OK) {
+    value["detail"] = mob_last_error();
+    return {"encryption", "encryption", std::string("does not work: ") + mob_last_error(), value};
+  }
+  const char* const cipher = transport::secure::name_of(transport::secure::preferred_cipher());
+  value["works"] = true;
+  value["cipher"] = cipher;
+  value["library"] = transport::secure::library_text();
+  return {"encryption", "encryption",
+          fmt::format("{}, by {} (MOBIUS_SECURITY={})", cipher, transport::secure::library_text(),
+                      name),
+          value};
+}
+
 // Variables that a batch system or a PMIx launcher sets for its processes.
 Fact batch_environment() {
   std::vector<std::string> names;
@@ -469,8 +492,8 @@ Section probe_facts() {
 Section network_facts() {
   return {"network",
           "Beyond this host",
-          {libfabric(), network_interface(), congestion_control(), pmix(), host_launcher(),
-           batch_environment()}};
+          {libfabric(), encryption(), network_interface(), congestion_control(), pmix(),
+           host_launcher(), batch_environment()}};
 }
 
 }  // namespace mobius::command

@@ -266,11 +266,18 @@ std::vector<Fact> network(const Settings& settings) {
       bytes("copied_put_bytes", "", "nonblocking puts up to {}", engine::Scheduler::kMostCopied,
             "copied, which costs less than keeping track of the source"),
       bytes("append_run_bytes", "", "nonblocking ones up to {}", engine::AppendRun::kMostBytes,
-            "appended inline if they begin where the one before ended"),
+            "appended inline if they begin where the one before ended")};
+  if (settings.security() == base::Security::kFull) {
+    facts.push_back({"rma_bytes", "remote access",
+                     "never: it cannot be authenticated (MOBIUS_SECURITY=full)",
+                     Json{{"bytes", nullptr}}});
+    return facts;
+  }
+  facts.push_back(
       bytes("rma_bytes", "remote access", "from {} on", automatic ? NetworkRma::kLeastBytes : rma,
             "remote memory access, from memory to memory: request and answer cost less than two "
             "copies",
-            source_of(settings, SettingId::kRma))};
+            source_of(settings, SettingId::kRma)));
   if (automatic) {
     facts.push_back(bytes("rma_try_bytes", "", "over TCP, of more than {}", NetworkRma::kRushBytes,
                           "each process times messages, too, in its first blocking transfers"));

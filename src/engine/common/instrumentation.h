@@ -7,6 +7,7 @@
 #include <mobius/job.h>
 
 #include <cstddef>
+#include <string>
 
 #include "engine/common/timeline.h"
 
@@ -17,6 +18,8 @@ class CallCounts {
  public:
   virtual void count_message(mob_rank_t target, size_t bytes, mob_status_t status) = 0;
   virtual void count_call(const char* call) = 0;
+  // Adds a line to the report.
+  virtual void note(const std::string& line) = 0;
 
  protected:
   ~CallCounts() = default;
@@ -41,6 +44,10 @@ class Instrumentation {
     if (counts_ != nullptr) [[unlikely]] {
       counts_->count_call(call);
     }
+  }
+
+  void note(const std::string& line) const {
+    if (counts_ != nullptr) counts_->note(line);
   }
 
   // Before the first operation, and after the last; both may be null.

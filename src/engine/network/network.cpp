@@ -20,6 +20,7 @@
 #include "os/process/signals.h"
 #include "os/sync/asymmetric_fence.h"
 #include "os/sync/futex.h"
+#include "transport/secure/secure.h"
 
 namespace mobius::engine {
 namespace {
@@ -67,10 +68,12 @@ mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
   options.prefer_loopback = options.allow_loopback;
   options.card = static_cast<uint64_t>(peers_.rank());
   std::memcpy(options.key, peers_.job().secret().data(), sizeof options.key);
+  options.security = security();
+  security_ = options.security;
   transport::ofi::Callbacks callbacks;
   callbacks.context = this;
-  callbacks.received = [](void* self, const unsigned char* message, size_t bytes) {
-    static_cast<Network*>(self)->received(message, bytes);
+  callbacks.received = [](void* self, PeerId from, const unsigned char* message, size_t bytes) {
+    static_cast<Network*>(self)->received(from, message, bytes);
   };
   callbacks.greeted = [](void* self, uint64_t card) { static_cast<Network*>(self)->greeted(card); };
   callbacks.ended = [](void* self, uint64_t operation, mob_status_t status, const char* text) {
@@ -85,13 +88,43 @@ mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
   if (const mob_status_t status = open_endpoint(options, callbacks)) return status;
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(peers_.size()));
   links_.resize(static_cast<size_t>(peers_.size()));
-  rma_.open(settings_.number(SettingId::kRma));
+  // Remote memory access cannot be authenticated.
+  if (security_ != base::Security::kFull) rma_.open(settings_.number(SettingId::kRma));
   // Release pairs with the acquire in is_open(): the progress thread polls already.
   open_.store(true, std::memory_order_release);
   return MOB_OK;
 }
 
-mob_status_t Network::meet() { return is_open() ? peers_.job().directory()->fence() : MOB_OK; }
+// A setting that the user has not chosen gives way to a host without OpenSSL.
+base::Security Network::security() const {
+  const base::Security wanted = settings_.security();
+  if (wanted == base::Security::kOff || settings_.is_set(SettingId::kSecurity) ||
+      transport::secure::load() == MOB_OK) {
+    return wanted;
+  }
+  if (peers_.host().index() == 0) {
+    base::log(base::LogLevel::kWarn,
+              "messages to other hosts are not encrypted (as with MOBIUS_SECURITY=off): %s",
+              mob_last_error());
+  }
+  return base::Security::kOff;
+}
+
+std::string Network::security_text() const {
+  if (security_ == base::Security::kOff) return "off, not encrypted";
+  return std::string(base::name_of(security_)) + ", " + endpoint_.description().cipher;
+}
+
+mob_status_t Network::meet() {
+  if (!is_open()) return MOB_OK;
+  job::Directory& directory = *peers_.job().directory();
+  if (const mob_status_t status = directory.fence()) return status;
+  // Links are made later, and some never. If all agree with rank 0, all agree.
+  const mob_rank_t other = peers_.rank() == 0 ? peers_.size() - 1 : 0;
+  std::vector<unsigned char> address;
+  if (const mob_status_t status = directory.fetch(other, address_key_, &address)) return status;
+  return endpoint_.check_security(("rank " + std::to_string(other)).c_str(), address);
+}
 
 mob_status_t Network::start() {
   if (!is_open()) return MOB_OK;
@@ -198,7 +231,7 @@ void Network::greeted(uint64_t card) {
   }
 }
 
-void Network::received(const unsigned char* message, size_t bytes) {
+void Network::received(PeerId sender, const unsigned char* message, size_t bytes) {
   FrameHeader header;
   if (bytes < sizeof header) return;
   std::memcpy(&header, message, sizeof header);
@@ -213,6 +246,10 @@ void Network::received(const unsigned char* message, size_t bytes) {
     if (link(rank, &from) != MOB_OK) {
       base::log(base::LogLevel::kError, "a message of rank %d cannot be taken: %s", rank,
                 mob_last_error());
+      return;
+    }
+    if (sender != transport::ofi::kNobody && sender != from->peer_id()) {
+      pose(sender, rank);
       return;
     }
     if (!from->accept(header, message + sizeof header, bytes - sizeof header)) {
@@ -232,6 +269,13 @@ void Network::received(const unsigned char* message, size_t bytes) {
     endpoint_.fail_peer(from->peer_id(), wrong);
   }
   from->note_report();
+}
+
+// Ends the connection to a process that sends in the name of another rank.
+void Network::pose(PeerId sender, mob_rank_t rank) {
+  const std::string why = "it has sent a message in the name of rank " + std::to_string(rank);
+  lost(sender, (endpoint_.peer_name(sender) + ": " + why).c_str());
+  endpoint_.fail_peer(sender, why.c_str());
 }
 
 void Network::lost(PeerId id, const char* why) {

@@ -58,6 +58,9 @@ class Network final : public NetworkServer {
   void stop();
   void close();
 
+  // "messages, AES-256-GCM": MOBIUS_SECURITY as it is in force, and the cipher.
+  std::string security_text() const;
+
   bool is_open() const { return open_.load(std::memory_order_acquire); }
 
   NetworkRma& rma() { return rma_; }
@@ -165,7 +168,9 @@ class Network final : public NetworkServer {
   mob_status_t start_thread();
   void end_thread();
   void greeted(uint64_t card);
-  void received(const unsigned char* message, size_t bytes);
+  base::Security security() const;
+  void received(transport::ofi::PeerId sender, const unsigned char* message, size_t bytes);
+  void pose(transport::ofi::PeerId sender, mob_rank_t rank);
   void lost(transport::ofi::PeerId id, const char* why);
   mob_status_t connect(mob_rank_t rank);
   void run();
@@ -188,6 +193,7 @@ class Network final : public NetworkServer {
   std::atomic<bool> open_ = false;
   uint64_t timeout_ns_ = 0;
   transport::ofi::Endpoint endpoint_;
+  base::Security security_ = base::Security::kOff;  // in force
   // Of addresses in the job's directory; the address of each network that was tried has one.
   static constexpr const char* kAddressKey = "mobius-ofi";
   std::string address_key_ = kAddressKey;

@@ -16,7 +16,10 @@ namespace mobius::engine {
 using transport::ofi::Registration;
 
 void Rkeys::open(const base::Settings& settings) {
-  if (settings.text(base::SettingId::kRmaKeys) == "off") return;
+  if (settings.text(base::SettingId::kRmaKeys) == "off" ||
+      settings.security() == base::Security::kFull) {
+    return;
+  }
   messages_.register_internal(
       InternalHandler::kKeys,
       [](const mob_message_t* message, void* self, mob_delivery_t*) {

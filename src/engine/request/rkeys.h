@@ -47,8 +47,8 @@ class Rkeys {
   Rkeys(Peers& peers, Waiter& waiter, Messages& messages, transport::ofi::Endpoint& endpoint)
       : peers_(peers), waiter_(waiter), messages_(messages), endpoint_(endpoint) {}
 
-  // Called before any other function. Without it, or with MOBIUS_RMA_KEYS=off, the others do
-  // nothing.
+  // Called before any other function. Without it, with MOBIUS_RMA_KEYS=off or MOBIUS_SECURITY=full,
+  // the others do nothing.
   void open(const base::Settings& settings);
 
   // Target, any thread. Permits keys of this memory; to be called again when it grows.

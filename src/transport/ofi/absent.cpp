@@ -26,6 +26,9 @@ mob_status_t Endpoint::open(const Options&, const Callbacks&) {
 void Endpoint::close() {}
 std::vector<unsigned char> Endpoint::address() const { std::abort(); }
 mob_status_t Endpoint::add_peer(std::span<const unsigned char>, PeerId*) { std::abort(); }
+mob_status_t Endpoint::check_security(const char*, std::span<const unsigned char>) const {
+  std::abort();
+}
 std::string Endpoint::peer_name(PeerId) const { std::abort(); }
 int Endpoint::try_address(std::span<const unsigned char>, int) const { std::abort(); }
 std::string Endpoint::text_of(std::span<const unsigned char>) const { std::abort(); }

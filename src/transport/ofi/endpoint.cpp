@@ -38,12 +38,14 @@ struct AddressHeader {
   uint8_t provider_bytes = 0;
   uint8_t host_bytes = 0;
   uint16_t address_bytes = 0;
+  Protection protection;
+  uint8_t unused[6] = {};
   size_t bytes() const {
     return sizeof *this + provider_bytes + address_bytes + size_t{host_bytes};
   }
-  static constexpr uint64_t kMagic = 0x33'6966'6f2e'626f'6d;  // "mob.ofi3" in memory
+  static constexpr uint64_t kMagic = 0x34'6966'6f2e'626f'6d;  // "mob.ofi4" in memory
 };
-static_assert(sizeof(AddressHeader) == 24);
+static_assert(sizeof(AddressHeader) == 64);
 
 std::string host_name() {
   utsname names = {};
@@ -142,8 +144,10 @@ mob_status_t Endpoint::State::open() {
   if (!random_bytes(&name, sizeof name)) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "getrandom for an endpoint's name");
   }
-  std::memcpy(key.words, options.key, sizeof key.words);
-  senders = std::make_unique<Senders>(key, name);
+  if (const mob_status_t status = keys.open(options.security, options.key)) return status;
+  if (keys.is_on()) header_bytes = sizeof(SealedHeader);
+  senders = std::make_unique<Senders>(keys.code_key(), name, keys.is_on(),
+                                      [this](uint64_t sender) { return find_sender(sender); });
 
   read_back = options.visibility == Visibility::kReadBack || !choice.delivery_complete;
   if (const mob_status_t status = take_over_limits()) return status;
@@ -165,7 +169,7 @@ mob_status_t Endpoint::State::take_over_limits() {
   inject_bytes = info->tx_attr->inject_size;
   const std::string_view provider = info->fabric_attr->prov_name;
   over_tcp = provider.starts_with("tcp") || provider.starts_with("net") || provider == "sockets";
-  buffer_bytes = round_up(sizeof(MessageHeader) + options.message_bytes, 64);
+  buffer_bytes = round_up(header_bytes + options.message_bytes, 64);
   if (buffer_bytes > largest_transfer) {
     return fail(MOB_ERR_SYSTEM, "provider %s carries messages of %zu bytes at most, %zu are needed",
                 info->fabric_attr->prov_name, largest_transfer, buffer_bytes);
@@ -235,8 +239,8 @@ void Endpoint::State::describe() {
   description.notes_writes = description.is_stream && choose_keys &&
                              info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
                              info->domain_attr->mr_key_size >= sizeof(uint64_t);
-  description.inject_bytes =
-      inject_bytes < sizeof(MessageHeader) ? 0 : inject_bytes - sizeof(MessageHeader);
+  description.inject_bytes = inject_bytes < header_bytes ? 0 : inject_bytes - header_bytes;
+  if (keys.is_on()) description.cipher = secure::name_of(secure::preferred_cipher());
 }
 
 mob_status_t Endpoint::State::make_queue() {
@@ -479,6 +483,7 @@ std::vector<unsigned char> Endpoint::address() const {
   const std::vector<unsigned char>& own = state_->own_address;
   const std::string& provider = state_->description.provider;
   header.name = state_->name;
+  header.protection = state_->keys.own();
   header.format = state_->info->addr_format;
   const std::string host = host_name();
   header.provider_bytes = static_cast<uint8_t>(provider.size());
@@ -516,17 +521,33 @@ std::string Endpoint::text_of(std::span<const unsigned char> address) const {
          (header.host_bytes != 0 ? " on " + std::string(host, header.host_bytes) : "");
 }
 
-mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* peer) {
-  AddressHeader header;
-  const bool whole = address.size() >= sizeof header;
-  if (whole) std::memcpy(&header, address.data(), sizeof header);
-  if (!whole || header.magic != AddressHeader::kMagic || header.address_bytes == 0 ||
-      address.size() != header.bytes()) {
+namespace {
+
+mob_status_t read_header(std::span<const unsigned char> address, AddressHeader* header) {
+  const bool whole = address.size() >= sizeof *header;
+  if (whole) std::memcpy(header, address.data(), sizeof *header);
+  if (!whole || header->magic != AddressHeader::kMagic || header->address_bytes == 0 ||
+      address.size() != header->bytes()) {
     return fail(MOB_ERR_ARGUMENT,
                 "%zu bytes are not the address of an endpoint of this version of Möbius; all hosts "
                 "of a job need the same version and byte order",
                 address.size());
   }
+  return MOB_OK;
+}
+
+}  // namespace
+
+mob_status_t Endpoint::check_security(const char* who,
+                                      std::span<const unsigned char> address) const {
+  AddressHeader header;
+  if (const mob_status_t status = read_header(address, &header)) return status;
+  return state_->keys.check(header.protection, std::string(who) + ", " + text_of(address));
+}
+
+mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* peer) {
+  AddressHeader header;
+  if (const mob_status_t status = read_header(address, &header)) return status;
   State& state = *state_;
   const std::string provider(reinterpret_cast<const char*>(address.data()) + sizeof header,
                              header.provider_bytes);
@@ -541,6 +562,12 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
     return fail(MOB_ERR_ARGUMENT, "%u bytes are not an address of provider %s",
                 unsigned{header.address_bytes}, provider.c_str());
   }
+  const std::string where = text_of(address);
+  std::unique_ptr<Channel> channel;
+  if (const mob_status_t status = state.keys.make_channel(header.protection, state.name,
+                                                          header.name, "peer " + where, &channel)) {
+    return status;
+  }
   const std::lock_guard lock(state.issue);
   Peer& added = state.peers.emplace_back();
   const int count = fi_av_insert(state.addresses.get(), bytes, 1, &added.address, 0, nullptr);
@@ -550,7 +577,8 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
   }
   added.name = header.name;
   added.met = !state.options.asks_first;
-  added.where = text_of(address);
+  added.where = where;
+  added.channel = std::move(channel);
   if (state.over_tcp) {
     std::memcpy(&added.ip, bytes, std::min<size_t>(header.address_bytes, sizeof added.ip));
   }

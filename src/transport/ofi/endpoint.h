@@ -12,6 +12,9 @@
 // - Messages from one endpoint to another arrive once, whole and in the order of their sends. Each
 //   is authenticated with the key of the job; messages of strangers and repeated messages are
 //   dropped.
+// - With Options::security other than off, messages are encrypted and authenticated as a whole,
+//   with keys that the two endpoints alone know. A peer one of whose messages was changed on the
+//   way is lost: what it sends next cannot be trusted to be complete.
 // - Memory is bounded: a fixed pool of buffers for sending, one for receiving, and a fixed number
 //   of operations under way. A call without room returns kAgain. A peer that accepts nothing holds
 //   at most half of the free resources, so that others can still be sent to. Resources that a
@@ -31,6 +34,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "base/settings.h"
 
 namespace mobius::transport::ofi {
 
@@ -57,7 +62,10 @@ struct Options {
   bool allow_loopback = false;   // use 127.0.0.1 if there is no other address, or if it is named
   bool prefer_loopback = false;  // use it in any case if it exists
   unsigned char key[16] = {};    // secret of the job, the same in all its processes
-  uint64_t card = 0;             // Callbacks::greeted() of peers gets this
+  // Must be the same at all endpoints of a job. kFull: no remote memory access: write(), read() and
+  // register_memory() fail.
+  base::Security security = base::Security::kOff;
+  uint64_t card = 0;  // Callbacks::greeted() of peers gets this
   Visibility visibility = Visibility::kAuto;
   bool asks_first = true;  // for tests: false sends before peers have answered, as strangers do
   // For tests: registers local memory as if the provider demanded it (FI_MR_LOCAL).
@@ -65,6 +73,7 @@ struct Options {
 };
 
 using PeerId = uint32_t;  // counts from 0 in the order of add_peer()
+inline constexpr PeerId kNobody = UINT32_MAX;
 
 struct Piece {
   const void* bytes;
@@ -76,8 +85,11 @@ struct Piece {
 struct Callbacks {
   void* context = nullptr;
 
-  // A message arrived. It is aligned to 16 bytes and valid during the call.
-  void (*received)(void* context, const unsigned char* message, size_t bytes) = nullptr;
+  // A message arrived. It is aligned to 16 bytes and valid during the call. `from` is its sender;
+  // without security (kOff) any process of the job may have sent it in that name, and it is kNobody
+  // for one that was not added.
+  void (*received)(void* context, PeerId from, const unsigned char* message,
+                   size_t bytes) = nullptr;
 
   // The operation of a write(), read() or send_in_place() with a number other than 0 has ended.
   // `text` is the reason of a failure, null with MOB_OK. After a failed read the contents of its
@@ -136,6 +148,7 @@ struct Description {
   bool notes_writes = false;       // write_ahead() can carry a note, and keys of memory are random
   size_t ahead_bytes = 0;          // most bytes that write_ahead() takes; 0: it is not available
   size_t inject_bytes = 0;         // messages up to this size need no buffer
+  std::string cipher;              // "AES-256-GCM": what this processor seals best; "" with kOff
 };
 
 class Endpoint {
@@ -157,14 +170,18 @@ class Endpoint {
 
   bool is_open() const { return state_ != nullptr; }
 
-  // At most 1 KiB, for peers' add_peer(). Valid until close().
+  // At most 1 KiB, for peers' add_peer(). It holds the public key of this endpoint, so whatever
+  // carries it must not let one process publish an address in another's name. Valid until close().
   std::vector<unsigned char> address() const;
 
   // Makes a peer known. No connection is made, and nothing is sent, before the peer is first used.
   // Nothing is sent to it either before it polls, and knows this endpoint or is told of it
   // (Callbacks::greeted). MOB_ERR_ARGUMENT if the address is malformed or belongs to another
   // provider.
+  // MOB_ERR_SETTING if it has another Options::security.
   mob_status_t add_peer(std::span<const unsigned char> address, PeerId* peer);
+  // The check of Options::security alone; `who` is the peer's name in the text.
+  mob_status_t check_security(const char* who, std::span<const unsigned char> address) const;
 
   // "provider tcp;ofi_rxm, peer 192.0.2.3:41233 on hostb": the name for error texts.
   std::string peer_name(PeerId peer) const;

@@ -50,8 +50,12 @@ Posted Endpoint::State::meet(PeerId id, const char* call) {
 // Returns 0 or an error of libfabric; under `issue`.
 int64_t Endpoint::State::greet(PeerId id, uint64_t says) {
   Peer& peer = peers[id];
-  const Greeting greeting{options.card, says};
-  const MessageHeader header = make_greeting_header(key, name, peer.name, greeting);
+  Greeting greeting{options.card, says, {}};
+  if (peer.channel != nullptr &&
+      peer.channel->prove(peer.channel->greeting_to, &greeting) != MOB_OK) {
+    return -FI_EAGAIN;
+  }
+  const MessageHeader header = make_greeting_header(keys.code_key(), name, peer.name, greeting);
   const Scarce scarce = is_short(sizeof header + sizeof greeting) ? kShort : kBuffers;
   Record* record = take_record(Kind::kGreeting, scarce, id, 0);
   if (record == nullptr) return -FI_EAGAIN;
@@ -74,6 +78,14 @@ std::optional<PeerId> Endpoint::State::find_peer(uint64_t wanted) {
   return found->second;
 }
 
+Senders::Known Endpoint::State::find_sender(uint64_t wanted) {
+  const std::optional<PeerId> id = find_peer(wanted);
+  if (!id) return {};
+  const std::lock_guard lock(issue);
+  Channel* const channel = peers[*id].channel.get();
+  return {*id, channel != nullptr ? &channel->opener : nullptr};
+}
+
 void Endpoint::State::greeted(const Opened& opened) {
   Greeting greeting;
   std::memcpy(&greeting, opened.message.data(), sizeof greeting);
@@ -86,6 +98,9 @@ void Endpoint::State::greeted(const Opened& opened) {
   const std::lock_guard lock(issue);
   Peer& peer = peers[*id];
   if (peer.failed) return;
+  if (peer.channel != nullptr && !peer.channel->is_proven(greeting)) {
+    return drop("another process of the job made it in the name of its sender");
+  }
   if ((greeting.says & Greeting::kAnswers) != 0) {
     peer.met = true;
     peer.reachability.accepted();

@@ -64,7 +64,8 @@ void Endpoint::State::post_receives() {
 
 void Endpoint::State::deliver(const Opened& opened) {
   if (callbacks.received != nullptr) {
-    callbacks.received(callbacks.context, opened.message.data(), opened.message.size());
+    callbacks.received(callbacks.context, opened.peer, opened.message.data(),
+                       opened.message.size());
   }
 }
 
@@ -98,6 +99,14 @@ void Endpoint::State::receive(Record* record, size_t bytes) {
     case Verdict::kStranger:
       drop("it was not made with the key of this job");
       break;
+    case Verdict::kForged: {
+      drop("its contents are not what its sender has sealed");
+      const std::lock_guard lock(issue);
+      fail_peer(opened.peer,
+                "a message from it failed authentication: it was changed on the way, or somebody "
+                "else made it (MOBIUS_SECURITY)");
+      break;
+    }
   }
   unposted.push(record);
 }

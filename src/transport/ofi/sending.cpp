@@ -77,6 +77,35 @@ int64_t Endpoint::State::post(Record& record, const MessageHeader& header,
                  &record.context);
 }
 
+// Encrypts the pieces where they would be copied to otherwise: on the stack if libfabric copies the
+// message, else in a buffer. Under `issue`.
+Posted Endpoint::State::send_sealed(PeerId peer_id, std::span<const Piece> pieces, size_t bytes,
+                                    uint64_t operation, const char* call) {
+  Peer& peer = peers[peer_id];
+  const size_t all = header_bytes + bytes;
+  const Scarce scarce = is_short(all) ? kShort : kBuffers;
+  Record* record = take_record(Kind::kSend, scarce, peer_id, operation);
+  if (record == nullptr) return Posted::kAgain;
+  unsigned char packed[kMostInjected];
+  unsigned char* const start = scarce == kShort ? packed : record->buffer.start;
+  if (!seal_message(peer.channel->sealer, name, peer.sequence + 1, pieces, bytes, start)) {
+    give_back(record);
+    fail_peer(peer_id, "a message to it could not be encrypted");
+    base::fail(MOB_ERR_PEER, "%s: %s", call, peer.text.c_str());
+    return Posted::kFailed;
+  }
+  const int64_t result = scarce == kShort
+                             ? inject(*record, start, all)
+                             : fi_send(endpoint.get(), start, all, record->buffer.descriptor,
+                                       peer.address, &record->context);
+  if (result == 0) {
+    ++peer.sequence;
+    return Posted::kDone;
+  }
+  give_back(record);
+  return posted(result, peer_id, call);
+}
+
 Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool in_place,
                              uint64_t operation) {
   const char* call = in_place ? "send_in_place" : "send";
@@ -86,7 +115,9 @@ Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool
   if (!check_message(peer_id, bytes, call)) return Posted::kFailed;
   Peer& peer = peers[peer_id];
   if (!peer.met) return meet(peer_id, call);
-  const MessageHeader header = make_header(key, name, peer.name, peer.sequence + 1, bytes);
+  if (peer.channel != nullptr) return send_sealed(peer_id, pieces, bytes, operation, call);
+  const MessageHeader header =
+      make_header(keys.code_key(), name, peer.name, peer.sequence + 1, bytes);
   const Scarce scarce = !in_place && is_short(sizeof header + bytes) ? kShort : kBuffers;
   Record* record = take_record(Kind::kSend, scarce, peer_id, operation);
   if (record == nullptr) return Posted::kAgain;
@@ -107,7 +138,13 @@ Posted Endpoint::State::send_buffer(PeerId peer_id, size_t bytes, MessageBuffer*
   if (!check_message(peer_id, bytes, kCall)) return Posted::kFailed;
   Peer& peer = peers[peer_id];
   if (!peer.met) return meet(peer_id, kCall);
-  const MessageHeader header = make_header(key, name, peer.name, peer.sequence + 1, bytes);
+  if (peer.channel != nullptr) {
+    // The caller keeps its buffer: if there is no room, it sends the same bytes, or more, later.
+    const Piece all_of_it{buffer->message, bytes};
+    return send_sealed(peer_id, {&all_of_it, 1}, bytes, 0, kCall);
+  }
+  const MessageHeader header =
+      make_header(keys.code_key(), name, peer.name, peer.sequence + 1, bytes);
   const size_t all = sizeof header + bytes;
   const Scarce scarce = is_short(all) ? kShort : kBuffers;
   Record* record = take_record(Kind::kSend, scarce, peer_id, 0);

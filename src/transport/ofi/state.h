@@ -22,6 +22,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "transport/ofi/channel.h"
 #include "transport/ofi/endpoint.h"
 #include "transport/ofi/library.h"
 #include "transport/ofi/provider.h"
@@ -111,11 +112,12 @@ struct Peer {
   std::string where;          // its address as text
   sockaddr_storage ip = {};   // its address, if the provider works over TCP
   Reachability reachability;
-  bool met = false;             // has answered: both ends use the same connection
-  bool owed = false;            // waits for an answer that could not be sent yet
-  uint64_t asks_next_ns = 0;    // when to ask it again if it has not answered
-  uint64_t asks_pause_ns = 0;   // pause before the question after that
-  uint64_t tries_since_ns = 0;  // since when there has been no connection to ask on, or 0
+  std::unique_ptr<Channel> channel;  // null without security
+  bool met = false;                  // has answered: both ends use the same connection
+  bool owed = false;                 // waits for an answer that could not be sent yet
+  uint64_t asks_next_ns = 0;         // when to ask it again if it has not answered
+  uint64_t asks_pause_ns = 0;        // pause before the question after that
+  uint64_t tries_since_ns = 0;       // since when there has been no connection to ask on, or 0
   bool failed = false;
   bool reported = false;  // peer_failed() was called
   std::string text;       // the reason of its failure
@@ -127,7 +129,7 @@ struct Endpoint::State {
   Callbacks callbacks;
   Description description;
   uint64_t name = 0;  // random: distinguishes this endpoint from every other
-  SipKey key;
+  Keys keys;
 
   Info info;
   Fid<fid_fabric> fabric;
@@ -148,7 +150,8 @@ struct Endpoint::State {
   bool tells_of_writes = false;  // the peer's queue reports that a write has come
   bool over_tcp = false;
   size_t largest_transfer = 0;
-  size_t inject_bytes = 0;  // including the header
+  size_t inject_bytes = 0;                      // including the header
+  size_t header_bytes = sizeof(MessageHeader);  // of messages, not of greetings
 
   // Memory of buffers. The first has a byte for reads back and both pools; the others replace
   // buffers that lost peers hold.
@@ -233,6 +236,7 @@ struct Endpoint::State {
   void answer(PeerId peer);
   void answer_owed();
   std::optional<PeerId> find_peer(uint64_t name);
+  Senders::Known find_sender(uint64_t name);
 
   // sending.cpp
   Posted send(PeerId peer, std::span<const Piece> pieces, bool in_place, uint64_t operation);
@@ -243,6 +247,8 @@ struct Endpoint::State {
   int64_t inject(const Record& record, unsigned char* packed, size_t bytes);
   int64_t post(Record& record, const MessageHeader& header, std::span<const Piece> pieces,
                bool in_place);
+  Posted send_sealed(PeerId peer, std::span<const Piece> pieces, size_t bytes, uint64_t operation,
+                     const char* call);
 
   // transfers.cpp
   Posted transfer(Kind kind, PeerId peer, unsigned char* local, size_t bytes, uint64_t remote,

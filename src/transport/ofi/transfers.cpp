@@ -14,6 +14,14 @@ namespace mobius::transport::ofi {
 
 using base::fail;
 
+namespace {
+
+mob_status_t no_remote_access(const char* call) {
+  return fail(MOB_ERR_STATE, "%s: MOBIUS_SECURITY=full keeps remote memory access off", call);
+}
+
+}  // namespace
+
 Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local, size_t bytes,
                                  uint64_t remote, uint64_t remote_key, uint64_t operation,
                                  uint64_t note) {
@@ -21,6 +29,10 @@ Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local
   if (kind == Kind::kWriteAhead && bytes > description.ahead_bytes) {
     fail(MOB_ERR_RANGE, "write_ahead: %zu bytes; provider %s keeps %zu in order with messages",
          bytes, description.provider.c_str(), description.ahead_bytes);
+    return Posted::kFailed;
+  }
+  if (options.security == base::Security::kFull) {
+    no_remote_access(call);
     return Posted::kFailed;
   }
   const std::lock_guard lock(issue);
@@ -171,6 +183,7 @@ mob_status_t Endpoint::register_memory(void* start, size_t bytes, Registration* 
   if (start == nullptr || bytes == 0) {
     return fail(MOB_ERR_ARGUMENT, "register_memory: no memory (%zu bytes at %p)", bytes, start);
   }
+  if (state.options.security == base::Security::kFull) return no_remote_access("register_memory");
   const std::unique_lock polling = state.apart_from_polling();
   const std::lock_guard lock(state.issue);
   fid_mr* made = nullptr;

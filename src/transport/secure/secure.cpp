@@ -19,7 +19,8 @@ namespace {
 using base::fail;
 
 constexpr const char* kInstall =
-    "install OpenSSL 3 on every host (Debian 12, Ubuntu 22.04: apt-get install libssl3; newer ones: "
+    "install OpenSSL 3 on every host (Debian 12, Ubuntu 22.04: apt-get install libssl3; newer "
+    "ones: "
     "libssl3t64; Fedora: dnf install openssl-libs), or set MOBIUS_SECURITY=off";
 
 // Most bytes that one call of libcrypto takes: it counts them in an int.
@@ -187,16 +188,14 @@ mob_status_t KeyPair::make_of(const Secret& private_key) {
 }
 
 mob_status_t KeyPair::agree(const PublicKey& other, Secret* shared) const {
-  EVP_PKEY* theirs =
-      library.public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size());
+  EVP_PKEY* theirs = library.public_key(EVP_PKEY_X25519, nullptr, other.data(), other.size());
   EVP_PKEY_CTX* agreement = library.agreement_new(pair_, nullptr);
   size_t bytes = Secret::size();
   // libcrypto refuses keys whose secret would be zero.
-  const bool done = theirs != nullptr && agreement != nullptr &&
-                    library.derive_init(agreement) == 1 &&
-                    library.derive_set_peer(agreement, theirs) == 1 &&
-                    library.derive(agreement, shared->data(), &bytes) == 1 &&
-                    bytes == Secret::size();
+  const bool done =
+      theirs != nullptr && agreement != nullptr && library.derive_init(agreement) == 1 &&
+      library.derive_set_peer(agreement, theirs) == 1 &&
+      library.derive(agreement, shared->data(), &bytes) == 1 && bytes == Secret::size();
   library.agreement_free(agreement);
   library.key_free(theirs);
   return done ? MOB_OK : fail(MOB_ERR_ARGUMENT, "the public key of a peer is not valid");
@@ -216,8 +215,8 @@ bool KeyedCipher::begin(Cipher cipher, const Secret& secret, uint64_t number, bo
     std::memcpy(info, &epoch_, sizeof info);
     Secret key;
     if (expand(secret, info, &key) != MOB_OK ||
-        library.init(context_, cipher_of(cipher), nullptr, key.data(), nullptr,
-                     encrypts ? 1 : 0) != 1) {
+        library.init(context_, cipher_of(cipher), nullptr, key.data(), nullptr, encrypts ? 1 : 0) !=
+            1) {
       return false;
     }
     has_key_ = true;

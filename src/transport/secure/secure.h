@@ -75,7 +75,7 @@ class KeyPair {
   KeyPair(const KeyPair&) = delete;
   KeyPair& operator=(const KeyPair&) = delete;
 
-  mob_status_t make();                           // of random bytes
+  mob_status_t make();                              // of random bytes
   mob_status_t make_of(const Secret& private_key);  // for tests
   const PublicKey& public_key() const { return public_key_; }
   // MOB_ERR_ARGUMENT if `other` is no public key. Any thread.

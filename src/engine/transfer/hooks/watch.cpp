@@ -134,9 +134,14 @@ void StatsHook::count_call(const char* call) {
   ++calls_[call];
 }
 
+void StatsHook::note(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  notes_ += "mobius: rank " + std::to_string(rank_) + ": " + line + '\n';
+}
+
 // One write, so that the tables of several ranks do not mix.
 void StatsHook::finish() {
-  const std::string text = stats_table(rank_, targets_) + calls_line(rank_, calls_);
+  const std::string text = stats_table(rank_, targets_) + calls_line(rank_, calls_) + notes_;
   // An error is ignored: there is nowhere to report it.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }

@@ -42,12 +42,14 @@ class StatsHook final : public Hook, public CallCounts {
 
   void count_message(mob_rank_t target, size_t bytes, mob_status_t status) override;
   void count_call(const char* call) override;
+  void note(const std::string& line) override;
 
  private:
   const mob_rank_t rank_;
   std::mutex mutex_;  // guards the members below
   std::map<mob_rank_t, TargetCounts> targets_;
   std::map<std::string, uint64_t> calls_;
+  std::string notes_;
 };
 
 // Draws operations on a timeline.
