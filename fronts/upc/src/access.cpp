@@ -2,6 +2,7 @@
 
 // Accesses to threads of other hosts, and those that are not inlined.
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -10,12 +11,29 @@
 namespace mobius::upc {
 namespace {
 
-// Threads of other hosts to which this one has written since it last waited for them. Möbius may
-// exchange a write and a later read or write of the same bytes; UPC may not.
+// The bytes of a thread of another host that this one has written since it last waited for them:
+// one range that has them all. Möbius may exchange a write and a later read or write of the same
+// bytes; UPC may not.
+struct Range {
+  uint64_t begin = 0;
+  uint64_t end = 0;
 
-bool& is_written(uint32_t thread) {
-  static bool* const all = new bool[MOB_UPC_MOST_THREADS]();
-  return all[thread];
+  bool overlaps(uint64_t other_begin, uint64_t other_end) const {
+    return begin < other_end && other_begin < end;
+  }
+};
+
+std::vector<Range> written;
+bool is_any_written = false;
+
+Range& written_of(uint32_t thread) {
+  if (written.empty()) written.resize(static_cast<size_t>(threads()));
+  return written[thread];
+}
+
+// Offsets may wrap around: those of blocks below the area are the largest.
+uint64_t end_of(mob_upc_ptr_t p, size_t bytes) {
+  return p.offset + bytes < p.offset ? ~uint64_t{0} : p.offset + bytes;
 }
 
 constexpr const char* kRead = "read of shared memory";
@@ -23,16 +41,22 @@ constexpr const char* kWrite = "write to shared memory";
 
 }  // namespace
 
-void order_read(uint32_t thread, const char* place) {
-  if (!is_written(thread)) return;
-  check(mob_flush(static_cast<mob_rank_t>(thread)), place);
-  is_written(thread) = false;
+void order_read(mob_upc_ptr_t p, size_t bytes, const char* place) {
+  Range& range = written_of(p.thread);
+  if (!range.overlaps(p.offset, end_of(p, bytes))) return;
+  check(mob_flush(static_cast<mob_rank_t>(p.thread)), place);
+  range = Range();
 }
 
-void order_write(uint32_t thread, const char* place) {
-  if (is_written(thread)) check(mob_fence(), place);
-  is_written(thread) = true;
+void order_write(mob_upc_ptr_t p, size_t bytes, const char* place) {
+  Range& range = written_of(p.thread);
+  const uint64_t end = end_of(p, bytes);
+  if (range.overlaps(p.offset, end)) check(mob_fence(), place);
+  range = range.end == 0 ? Range{p.offset, end}
+                         : Range{std::min(range.begin, p.offset), std::max(range.end, end)};
+  is_any_written = true;
 }
+
 }  // namespace mobius::upc
 
 using namespace mobius::upc;  // NOLINT(google-build-using-namespace): this is the C face of it
@@ -41,19 +65,21 @@ extern "C" {
 
 void mob_upc_get_remote_(void* to, mob_upc_ptr_t from, size_t bytes) {
   check_pointer(from, kRead, "the pointer");
-  order_read(from.thread, kRead);
+  order_read(from, bytes, kRead);
   check(mob_get(static_cast<mob_rank_t>(from.thread), remote(from), to, bytes), kRead);
 }
 
 void mob_upc_put_remote_(mob_upc_ptr_t to, const void* from, size_t bytes) {
   check_pointer(to, kWrite, "the pointer");
-  order_write(to.thread, kWrite);
+  order_write(to, bytes, kWrite);
   check(mob_put(static_cast<mob_rank_t>(to.thread), remote(to), from, bytes), kWrite);
 }
 
 void mob_upc_flush_(void) {
   check_started("upc_fence");
   check(mob_flush_all(), "upc_fence");
+  if (is_any_written) written.assign(written.size(), Range());
+  is_any_written = false;
 }
 
 void* mob_upc_refuse_private_(mob_upc_ptr_t p) {

@@ -285,7 +285,7 @@ void upc_atomic_relaxed(mob_upc_ptr_t domain, void* fetch_ptr, upc_op_t op, mob_
   constexpr const char* kCall = "upc_atomic_relaxed";
   const Domain& found = find(domain, kCall);
   check_pointer(target, kCall, "target");
-  if (mob_upc_bases_[target.thread] == nullptr) order_read(target.thread, kCall);
+  if (mob_upc_bases_[target.thread] == nullptr) order_read(target, sizeof(mob_upc_ptr_t), kCall);
   update(found, {static_cast<mob_rank_t>(target.thread), remote(target), op, operand1, operand2,
                  fetch_ptr, kCall});
 }

@@ -101,7 +101,7 @@ T value_of(Word<T> word) {
 // A relaxed reference of one thread stays behind its earlier ones to the place.
 char* at(mob_upc_ptr_t target, const char* call) {
   check_pointer(target, call, "target");
-  if (mob_upc_bases_[target.thread] == nullptr) order_read(target.thread, call);
+  if (mob_upc_bases_[target.thread] == nullptr) order_read(target, sizeof(uint64_t), call);
   return remote(target);
 }
 
@@ -338,7 +338,7 @@ void bupc_memput_signal(mob_upc_ptr_t dst, const void* src, size_t bytes, mob_up
     die(kCall, "dst has affinity to thread %u, the semaphore to thread %u: both must have one",
         dst.thread, s.thread);
   }
-  if (bytes != 0 && mob_upc_bases_[dst.thread] == nullptr) order_write(dst.thread, kCall);
+  if (bytes != 0 && mob_upc_bases_[dst.thread] == nullptr) order_write(dst, bytes, kCall);
   check(mob_put_signal(place.rank, bytes != 0 ? remote(dst) : nullptr, src, bytes, place.value, n,
                        place.is_boolean ? MOB_SIGNAL_SET : MOB_SIGNAL_ADD),
         kCall);

@@ -69,8 +69,8 @@ inline int mythread() { return mob_upc_mythread_; }
 void check_pointer(mob_upc_ptr_t p, const char* place, const char* argument);
 
 // Before a transfer to a thread of another host: orders it behind what the caller wrote there.
-void order_read(uint32_t thread, const char* place);
-void order_write(uint32_t thread, const char* place);
+void order_read(mob_upc_ptr_t p, size_t bytes, const char* place);
+void order_write(mob_upc_ptr_t p, size_t bytes, const char* place);
 
 // A mutex that every thread has, for whoever changes more of its memory than a word.
 mob_mutexes_t thread_mutexes();

@@ -25,7 +25,7 @@ upc_handle_t upc_memget_nb(void* dst, mob_upc_ptr_t src, size_t n) {
   constexpr const char* kCall = "upc_memget_nb";
   if (n == 0) return UPC_COMPLETE_HANDLE;
   check_pointer(src, kCall, "src");
-  if (!is_here(src)) order_read(src.thread, kCall);
+  if (!is_here(src)) order_read(src, n, kCall);
   mob_handle_t handle = MOB_HANDLE_DONE;
   check(mob_get_nb(rank_of(src), remote(src), dst, n, &handle), kCall);
   return handle;
@@ -35,7 +35,7 @@ upc_handle_t upc_memput_nb(mob_upc_ptr_t dst, const void* src, size_t n) {
   constexpr const char* kCall = "upc_memput_nb";
   if (n == 0) return UPC_COMPLETE_HANDLE;
   check_pointer(dst, kCall, "dst");
-  if (!is_here(dst)) order_write(dst.thread, kCall);
+  if (!is_here(dst)) order_write(dst, n, kCall);
   mob_handle_t handle = MOB_HANDLE_DONE;
   check(mob_put_nb(rank_of(dst), remote(dst), src, n, &handle), kCall);
   return handle;
@@ -69,7 +69,7 @@ void upc_memget_nbi(void* dst, mob_upc_ptr_t src, size_t n) {
   constexpr const char* kCall = "upc_memget_nbi";
   if (n == 0) return;
   check_pointer(src, kCall, "src");
-  if (!is_here(src)) order_read(src.thread, kCall);
+  if (!is_here(src)) order_read(src, n, kCall);
   check(mob_get_nbi(rank_of(src), remote(src), dst, n), kCall);
 }
 
@@ -77,7 +77,7 @@ void upc_memput_nbi(mob_upc_ptr_t dst, const void* src, size_t n) {
   constexpr const char* kCall = "upc_memput_nbi";
   if (n == 0) return;
   check_pointer(dst, kCall, "dst");
-  if (!is_here(dst)) order_write(dst.thread, kCall);
+  if (!is_here(dst)) order_write(dst, n, kCall);
   check(mob_put_nbi(rank_of(dst), remote(dst), src, n), kCall);
 }
 

@@ -96,6 +96,15 @@ bool is_empty(const size_t* count, size_t levels) {
   return std::any_of(count, count + levels + 1, [](size_t each) { return each == 0; });
 }
 
+// The bytes between the first and the last of a box.
+size_t extent_of(const std::vector<ptrdiff_t>& strides, const size_t* count) {
+  size_t bytes = count[0];
+  for (size_t i = 0; i < strides.size(); ++i) {
+    bytes += (count[i + 1] - 1) * static_cast<size_t>(strides[i]);
+  }
+  return bytes;
+}
+
 // A box of a thread of another host travels as one transfer.
 bool is_far_box(mob_upc_ptr_t p, size_t levels, const char* call) {
   check_pointer(p, call, "the pointer");
@@ -238,7 +247,7 @@ void bupc_memput_strided(mob_upc_ptr_t dst, const size_t dststrides[], const voi
   }
   const std::vector<ptrdiff_t> theirs(dststrides, dststrides + levels);
   const std::vector<ptrdiff_t> mine(srcstrides, srcstrides + levels);
-  order_write(dst.thread, kCall);
+  order_write(dst, extent_of(theirs, count), kCall);
   check(mob_put_strided(static_cast<mob_rank_t>(dst.thread), remote(dst), theirs.data(), src,
                         mine.data(), count[0], count + 1, static_cast<int>(levels)),
         kCall);
@@ -254,7 +263,7 @@ void bupc_memget_strided(void* dst, const size_t dststrides[], mob_upc_ptr_t src
   }
   const std::vector<ptrdiff_t> mine(dststrides, dststrides + levels);
   const std::vector<ptrdiff_t> theirs(srcstrides, srcstrides + levels);
-  order_read(src.thread, kCall);
+  order_read(src, extent_of(theirs, count), kCall);
   check(mob_get_strided(static_cast<mob_rank_t>(src.thread), remote(src), theirs.data(), dst,
                         mine.data(), count[0], count + 1, static_cast<int>(levels)),
         kCall);
