@@ -156,7 +156,8 @@ MOB_API mob_status_t mob_heap_free(mob_heap_t heap, void* pointer);
  *
  * @param heap     a live heap
  * @param rank     the member, by its rank in the job
- * @param pointer  an address in the caller's part; need not be the start of a block
+ * @param pointer  an address in the caller's part; need not be the start of a block; null for the
+ *                 start of the part
  * @param remote   out: the address to give to put and get together with `rank`
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_RANK (not a member), MOB_ERR_RANGE
  *         (`pointer` is not in the caller's part), MOB_ERR_ARGUMENT (`remote` null)

@@ -124,7 +124,8 @@ mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const void* poin
     return fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this heap", kCall, rank);
   }
   Engine& engine = engine::engine();
-  const uint64_t within = engine.segment().offset_of(pointer) - found->own_offset();
+  const uint64_t within =
+      pointer != nullptr ? engine.segment().offset_of(pointer) - found->own_offset() : 0;
   if (within >= found->maximum()) {
     return fail(MOB_ERR_RANGE, "%s: %p is not in the caller's part of this heap", kCall, pointer);
   }

@@ -251,6 +251,9 @@ TEST(Heap, BadInput) {
   expect_error(mob_heap_address(heap.handle(), 0, &none, &pointer), MOB_ERR_RANGE,
                "mob_heap_address", "not in the caller's part");
   EXPECT_EQ(mob_heap_address(heap.handle(), 0, block, nullptr), MOB_ERR_ARGUMENT);
+  // The first block of an empty heap is the start of the part.
+  EXPECT_EQ(mob_heap_address(heap.handle(), mob_rank(), nullptr, &pointer), MOB_OK);
+  EXPECT_EQ(pointer, block);
   EXPECT_EQ(mob_heap_stride(heap.handle(), nullptr), MOB_ERR_ARGUMENT);
   expect_error(mob_heap_malloc(nullptr, 8, &pointer), MOB_ERR_HANDLE, "mob_heap_malloc", "heap");
   EXPECT_EQ(mob_heap_bytes(nullptr, nullptr, nullptr), MOB_ERR_HANDLE);

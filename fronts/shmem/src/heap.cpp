@@ -81,19 +81,34 @@ struct Wish {
   uint64_t is_wish;
 };
 
-// Makes the heap; returns the room in each part of it.
+// PE 0's wish counts.
+void agree_on(Wish* wish, const char* call) {
+  check(mob_broadcast(MOB_TEAM_WORLD, 0, wish, sizeof *wish), call);
+}
+
+// Makes the heap; returns the room in each part of it. The PEs of a job nearly always wish for the
+// same, and then need not agree first.
 size_t create(const char* call) {
   bool is_wish = false;
   Wish wish = {};
-  if (mob_rank() == 0) wish.room = wanted_room(call, &is_wish);
+  wish.room = wanted_room(call, &is_wish);
   wish.is_wish = is_wish ? 1 : 0;
-  check(mob_broadcast(MOB_TEAM_WORLD, 0, &wish, sizeof wish), call);
+  bool have_agreed = false;
   for (size_t room = wish.room;; room /= 2) {
     // Parts lie behind each other: their sizes decide which alignments they have in common.
     if (room >= kMostAlignment) room = room / kMostAlignment * kMostAlignment;
     const mob_status_t status = mob_heap_create(MOB_TEAM_WORLD, 0, room, &heap);
     if (status == MOB_OK) return room;
-    // All PEs get an error, and none makes a heap. With many PEs the address space is what ends.
+    // All PEs get an error, and none makes a heap.
+    if (!have_agreed) {
+      agree_on(&wish, call);
+      have_agreed = true;
+      if (status == MOB_ERR_ARGUMENT) {
+        room = 2 * wish.room;
+        continue;
+      }
+    }
+    // With many PEs the address space is what ends.
     if (wish.is_wish != 0) {
       die(call, "no room for SHMEM_SYMMETRIC_SIZE=%llu in each of %d PEs: %s",
           static_cast<unsigned long long>(wish.room), mob_size(), mob_last_error());
@@ -132,23 +147,22 @@ bool offset_in_heap(const void* here, size_t* offset) {
   return *offset < heap_room;
 }
 
-// Parts of heaps begin at multiples of 2 MiB and are as large, so the first block of an empty heap
-// tells where the caller's part is.
 void open_heap(const char* call) {
   // The heap of an earlier initialisation, which is not worth the time at the end of a program.
   if (heap != nullptr) check(mob_heap_destroy(std::exchange(heap, nullptr)), call);
   const size_t room = (create(call) + kChunkBytes - 1) & ~(kChunkBytes - 1);
-  void* block = nullptr;
-  check(mob_heap_malloc(heap, 16, &block), call);
-  heap_start = reinterpret_cast<uintptr_t>(block) & ~(kChunkBytes - 1);
   const auto pes = static_cast<size_t>(mob_size());
+  std::vector<uintptr_t> starts(pes);
+  for (size_t pe = 0; pe < pes; ++pe) {
+    void* start = nullptr;
+    check(mob_heap_address(heap, static_cast<mob_rank_t>(pe), nullptr, &start), call);
+    starts[pe] = reinterpret_cast<uintptr_t>(start);
+  }
+  heap_start = starts[static_cast<size_t>(mob_rank())];
   offsets.assign(pes, 0);
   for (size_t pe = 0; pe < pes; ++pe) {
-    void* there = nullptr;
-    check(mob_heap_address(heap, static_cast<mob_rank_t>(pe), block, &there), call);
-    offsets[pe] = static_cast<char*>(there) - static_cast<char*>(block);
+    offsets[pe] = static_cast<ptrdiff_t>(starts[pe] - heap_start);
   }
-  check(mob_heap_free(heap, block), call);
   common_alignment = kMostAlignment;
   for (const ptrdiff_t offset : offsets) {
     while (static_cast<size_t>(offset) % common_alignment != 0) common_alignment /= 2;

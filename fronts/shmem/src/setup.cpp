@@ -92,7 +92,6 @@ void start(const char* call) {
   // The inlined calls leave the checks to the others.
   if (now.asks_debug) shmem_state_.heap_bytes = shmem_state_.statics_bytes = 0;
   shmem_state_.n_pes = mob_size();
-  check(mob_barrier(), call);
 }
 
 void stop(const char* call) {

@@ -163,6 +163,8 @@ bool offset_in_statics(const void* here, size_t* offset) {
   return true;
 }
 
+namespace {
+
 // The inlined calls find the variables of the program itself, if all PEs have them.
 void tell_inlined_calls() {
   if (statics.empty()) return;
@@ -175,22 +177,52 @@ void tell_inlined_calls() {
   shmem_state_.statics_offsets = program.offsets.data();
 }
 
+// The first exchange has room for so many programs and libraries of each PE, mostly for all.
+constexpr size_t kUsualObjects = 6;
+struct Usual {
+  uint64_t count;
+  Found found[kUsualObjects];
+};
+
+// Returns what each PE has found, `*most` entries for each.
+std::vector<Found> exchange(const std::vector<Found>& found, size_t* most, const char* call) {
+  const auto pes = static_cast<size_t>(mob_size());
+  Usual mine = {};
+  mine.count = found.size();
+  std::copy_n(found.begin(), std::min(found.size(), kUsualObjects), mine.found);
+  std::vector<Usual> usual(pes);
+  check(mob_allgather(MOB_TEAM_WORLD, &mine, usual.data(), sizeof mine), call);
+  *most = 0;
+  for (const Usual& each : usual) *most = std::max<size_t>(*most, each.count);
+  std::vector<Found> all(*most * pes);
+  if (*most > kUsualObjects) {
+    std::vector<Found> padded = found;
+    padded.resize(*most);
+    check(mob_allgather(MOB_TEAM_WORLD, padded.data(), all.data(), *most * sizeof(Found)), call);
+    return all;
+  }
+  for (size_t pe = 0; pe < pes; ++pe) {
+    std::copy_n(usual[pe].found, *most, all.begin() + static_cast<ptrdiff_t>(pe * *most));
+  }
+  return all;
+}
+
+}  // namespace
+
 // They stay exposed until the job ends, also for a program that initialises OpenSHMEM again.
+// Returns when all PEs have come.
 void open_statics(const char* call) {
   if (is_exposed) {
     tell_inlined_calls();
+    check(mob_barrier(), call);
     return;
   }
   is_exposed = true;
   std::vector<Found> found;
   dl_iterate_phdr(visit, &found);
   for (const Found& each : found) expose(each, call);
-  uint64_t most = found.size();
-  check(mob_allreduce(MOB_TEAM_WORLD, MOB_MAX, MOB_UINT64, &most, &most, 1), call);
-  std::vector<Found> padded = found;
-  padded.resize(most);
-  std::vector<Found> all(most * static_cast<size_t>(mob_size()));
-  check(mob_allgather(MOB_TEAM_WORLD, padded.data(), all.data(), most * sizeof(Found)), call);
+  size_t most = 0;
+  const std::vector<Found> all = exchange(found, &most, call);
   for (const Found& each : found) {
     statics.push_back({each.start, each.bytes, compare(each, all, most)});
   }
