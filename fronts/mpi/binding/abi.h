@@ -72,6 +72,8 @@ struct ompi_instance_t;
 using MPI_Session = ompi_instance_t*;
 extern "C" int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session);
 extern "C" int PMPI_Session_finalize(MPI_Session* session);
+extern "C" int PMPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info,
+                                           MPI_Errhandler errhandler, MPI_Comm* comm);
 extern "C" int PMPI_Group_from_session_pset(MPI_Session session, const char* name,
                                             MPI_Group* group);
 #endif

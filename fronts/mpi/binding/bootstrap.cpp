@@ -25,7 +25,7 @@ struct Life {
   std::mutex mutex;
   std::atomic<Stage> stage = Stage::kBefore;
   std::atomic<bool> may_call_mpi = false;
-  MPI_Comm silent{};      // a duplicate: nobody sends over it
+  MPI_Comm silent{};      // nobody sends over it
   MPI_Group everybody{};  // in the job, in its order
   bool is_of_session = false;
   uint64_t served = 0;
@@ -78,11 +78,15 @@ bool is_job_of(MPI_Comm everybody) {
 // The reason why there is no job; empty if there is one.
 std::string begin_job(Life* own, MPI_Comm everybody) {
   if (is_off()) return "MOBIUS_MPI_WINDOWS=off";
+  if (own->is_of_session) {
+    everybody = own->silent = open_own_session(everybody);
+    if (everybody == MPI_COMM_NULL) return "the MPI could not make a session and a communicator";
+  }
   own->is_ours = mob_initialized() == 0;
   const auto* handle = reinterpret_cast<const void*>(number_of(everybody));
   if (own->is_ours && mob_init_mpi(handle) != MOB_OK) return mob_last_error();
   if (!is_job_of(everybody)) return "the program's job of Möbius is not that of MPI_COMM_WORLD";
-  if (real::Comm_dup(own->is_of_session ? everybody : MPI_COMM_SELF, &own->silent) != MPI_SUCCESS ||
+  if ((!own->is_of_session && real::Comm_dup(MPI_COMM_SELF, &own->silent) != MPI_SUCCESS) ||
       real::Comm_group(everybody, &own->everybody) != MPI_SUCCESS) {
     return "the MPI could not make a communicator";
   }
@@ -156,6 +160,7 @@ void end_job() {
   own.may_call_mpi = false;
   static_cast<void>(real::Group_free(&own.everybody));
   static_cast<void>(real::Comm_free(&own.silent));
+  close_own_session();
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 // It begins when the first window of all of them is made, or with MPI_Init() where the program
 // itself calls functions that make windows, and ends with MPI_Finalize(). A program that uses a
 // session instead of MPI_Init() has the job from its first window of all processes, in the order of
-// that communicator, to the end of the session.
+// that communicator, to the end of its last session.
 
 #include <mobius/mobius.h>
 

@@ -56,6 +56,7 @@ MOBIUS_MPI_REAL(Comm_call_errhandler);
 MOBIUS_MPI_REAL(Comm_compare);
 MOBIUS_MPI_REAL(Comm_create_keyval);
 MOBIUS_MPI_REAL(Comm_delete_attr);
+MOBIUS_MPI_REAL(Comm_disconnect);
 MOBIUS_MPI_REAL(Comm_dup);
 MOBIUS_MPI_REAL(Comm_free);
 MOBIUS_MPI_REAL(Comm_get_attr);
@@ -76,6 +77,7 @@ MOBIUS_MPI_REAL(Grequest_complete);
 MOBIUS_MPI_REAL(Grequest_start);
 MOBIUS_MPI_REAL(Group_compare);
 MOBIUS_MPI_REAL(Group_free);
+MOBIUS_MPI_REAL(Group_incl);
 MOBIUS_MPI_REAL(Group_rank);
 MOBIUS_MPI_REAL(Group_size);
 MOBIUS_MPI_REAL(Group_translate_ranks);
@@ -146,6 +148,7 @@ MOBIUS_MPI_REAL(Win_unlock_all);
 MOBIUS_MPI_REAL(Win_wait);
 
 #ifdef MOBIUS_MPI_HAS_SESSIONS
+MOBIUS_MPI_REAL(Comm_create_from_group);
 MOBIUS_MPI_REAL(Group_from_session_pset);
 MOBIUS_MPI_REAL(Session_finalize);
 MOBIUS_MPI_REAL(Session_init);

@@ -2,7 +2,7 @@
 #pragma once
 
 // MPI-4's sessions: programs that have no MPI_COMM_WORLD. The job of such a program begins with its
-// first window of all processes, and ends with the session.
+// first window of all processes, and ends with the last session that the program has open.
 
 #include "binding/abi.h"
 
@@ -10,5 +10,12 @@ namespace mobius::mpi {
 
 // Whether a communicator is of all processes ("mpi://WORLD") of the only session that is open.
 bool is_of_session_world(MPI_Comm comm);
+
+// A session of the front, since the program may end the one that the job begins in before others.
+// Returns a communicator of it with the processes of `comm`, which is_of_session_world(), in its
+// order; MPI_COMM_NULL if the MPI cannot make it. Collective over `comm`.
+MPI_Comm open_own_session(MPI_Comm comm);
+// Once all objects of it are freed. Nothing if it is not open.
+void close_own_session();
 
 }  // namespace mobius::mpi

@@ -14,7 +14,7 @@ int do_not_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
-// The MPI may call it late, when not all processes are there: MPI_Comm_free() below frees.
+// The MPI may call it late, when not all processes are there: those below that end it free.
 int leave_alone(MPI_Comm, int, void*, void*) { return MPI_SUCCESS; }
 
 std::atomic<int> members_keyval = MPI_KEYVAL_INVALID;
@@ -53,6 +53,21 @@ void keep_members(MPI_Comm comm, Members* members) {
   members->is_kept = real::Comm_set_attr(comm, make_keyval(), members) == MPI_SUCCESS;
 }
 
+namespace {
+
+// Collective over the communicator, which is about to end.
+void forget_members(const MPI_Comm* comm) {
+  if (!is_joined() || comm == nullptr || *comm == MPI_COMM_NULL) return;
+  Members* members = kept_members(*comm);
+  if (members == nullptr) return;
+  const Progressing progressing;
+  members->is_kept = false;
+  static_cast<void>(real::Comm_delete_attr(*comm, members_keyval.load()));
+  free_if_unused(members);
+}
+
+}  // namespace
+
 void leave_members(Members* members) {
   --members->windows;
   free_if_unused(members);
@@ -63,13 +78,11 @@ void leave_members(Members* members) {
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
 MOBIUS_MPI_TWIN(Comm_free)(MPI_Comm* comm) {
-  if (is_joined() && comm != nullptr && *comm != MPI_COMM_NULL) {
-    if (Members* members = kept_members(*comm)) {
-      const Progressing progressing;
-      members->is_kept = false;
-      static_cast<void>(real::Comm_delete_attr(*comm, members_keyval.load()));
-      free_if_unused(members);
-    }
-  }
+  forget_members(comm);
   return real::Comm_free(comm);
+}
+
+MOBIUS_MPI_TWIN(Comm_disconnect)(MPI_Comm* comm) {
+  forget_members(comm);
+  return real::Comm_disconnect(comm);
 }

@@ -49,7 +49,16 @@ def test_sessions(mpi: Mpi, count: int, tmp_path: Path) -> None:
     done = mpi.by_mobius(count, binary, stats=True)
     assert done.code == 0, done.told
     assert "sessions passed" in done.out, done.told
-    assert done.err.count("3 MPI windows served\n") == count, done.told
+    assert done.err.count("4 MPI windows served\n") == count, done.told
+
+
+def test_disconnected_communicators_leave_no_memory_behind(mpi: Mpi, tmp_path: Path) -> None:
+    """The team of each takes a piece of 2 MiB of the window."""
+    binary = mpi.compile("disconnected.c", tmp_path / "disconnected")
+    done = mpi.by_mobius(2, binary, stats=True, env={"MOBIUS_WINDOW_BYTES": "64M"})
+    assert done.code == 0, done.told
+    assert "disconnected passed" in done.out, done.told
+    assert done.err.count("40 MPI windows served\n") == 2, done.told
 
 
 def test_fortran(mpi: Mpi, tmp_path: Path) -> None:
