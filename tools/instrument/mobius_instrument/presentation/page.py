@@ -15,7 +15,7 @@ from mobius_instrument.crowd import DISTURBED, disturbance
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.export import CSV_NAME, write_csv
 from mobius_instrument.host import host_warnings
-from mobius_instrument.presentation import colours, plots, tables
+from mobius_instrument.presentation import colours, first_screen, plots, tables
 from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.chapters import Book, Chapter, write_chapters
 from mobius_instrument.presentation.chapters.hosts import divide, where
@@ -28,6 +28,7 @@ from mobius_instrument.presentation.findings import (
     most_important,
     trouble_sentence,
 )
+from mobius_instrument.presentation.first_screen import FirstScreen
 from mobius_instrument.presentation.plots import Plot, Quantity
 from mobius_instrument.results import Results
 from mobius_instrument.stats import Summary
@@ -70,6 +71,8 @@ def write_report(results: Results, folder: Path, earlier: Results | None = None)
     drawn = [plot for group in (*best.values(), *styles.values()) for plot in group]
     plots.save(drawn, folder / "plots")
     write_csv(analysis, folder / CSV_NAME, between)
+    screen = first_screen.look_at(analysis, looks)
+    first_screen.save(screen, folder, _title(results), _machine(results))
     book = Book(analysis, looks, Charts(looks))
     other = None
     if between is not None:
@@ -77,7 +80,7 @@ def write_report(results: Results, folder: Path, earlier: Results | None = None)
         other = Book(between, looks, charts)
     chapters = write_chapters(book, earlier, other)
     book.charts.save(folder / "plots")
-    page = _page(analysis, findings, looks, best, styles, folder, chapters, between)
+    page = _page(analysis, screen, findings, best, styles, folder, chapters, between)
     path = folder / PAGE_NAME
     try:
         path.write_text(page, encoding="utf-8")
@@ -131,17 +134,34 @@ def _figures(drawn: list[Plot]) -> str:
     return f'<div class="figures">{"".join(parts)}</div>'
 
 
+def _title(results: Results) -> str:
+    return f"One-sided communication on {results.host.get('hostname', '')}"
+
+
+def _machine(results: Results) -> str:
+    """The machine, the version and the date in one line."""
+    cores = results.host.get("cores")
+    when = str(results.run.get("started", ""))[:16].replace("T", " ")
+    parts = [
+        str(results.host.get("cpu", "unknown CPU")),
+        f"{cores} CPUs" if cores else "",
+        f"Möbius {results.run.get('mobius_version') or ''}",
+        f"measured {when}",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
 def _page(
     analysis: Analysis,
+    screen: FirstScreen,
     findings: list[Finding],
-    looks: dict[str, Look],
     best: dict[tuple[str, str], list[Plot]],
     styles: dict[str, list[Plot]],
     folder: Path,
     chapters: list[Chapter],
     between: Analysis | None,
 ) -> str:
-    results = analysis.results
+    results, looks = analysis.results, screen.looks
     lead = [*most_important(findings), *limit_sentences(analysis)]
     if not findings and len(analysis.libraries) < 2:
         lead.append("Only one library was measured, so there is nothing to compare it with.")
@@ -154,7 +174,9 @@ def _page(
         style=_style(),
         script=(_HERE / "sort.js").read_text(encoding="utf-8"),
         charts_script=(_HERE / "charts.js").read_text(encoding="utf-8"),
-        executive=_executive(chapters, analysis),
+        first=first_screen.html(screen),
+        doubts=_doubts_box(_doubts(analysis)),
+        executive=_executive(chapters, lead),
         chapters="".join(
             f'<section id="{chapter.identifier}"><h2>{escape(chapter.title)}</h2>{chapter.html}'
             "</section>"
@@ -163,11 +185,8 @@ def _page(
         links="".join(f'<a href="#{where}">{escape(title)}</a>' for where, title in links),
         choice=_choice(analysis, looks) if chapters else "",
         pingpong=_pingpong(analysis, findings, looks, best, styles) if probed else "",
-        when=escape(str(results.run.get("started", ""))[:16].replace("T", " ")),
         host=escape(str(results.host.get("hostname", ""))),
-        cpu=escape(str(results.host.get("cpu", "unknown CPU"))),
-        mobius_version=escape(str(results.run.get("mobius_version") or "")),
-        lead=escape(" ".join(lead)),
+        machine=escape(_machine(results)),
         trouble=_paragraph(trouble_sentence(analysis), "trouble"),
         matrix=tables.outcome_matrix(analysis),
         libraries=tables.library_table(analysis, looks)
@@ -199,11 +218,10 @@ def _pingpong(
     )
 
 
-def _executive(chapters: list[Chapter], analysis: Analysis) -> str:
-    """What to use here and why: the chapters' first sentences, behind the way to each; what makes
-    them doubtful comes first."""
-    doubts = [f'<li class="trouble">{escape(text)}</li>' for text in _doubts(analysis)]
-    items = [
+def _executive(chapters: list[Chapter], lead: list[str]) -> str:
+    """What to use here and why: the chapters' first sentences, behind the way to each."""
+    items = [f"<li>{escape(' '.join(lead))}</li>"] if lead else []
+    items += [
         f'<li><a href="#{chapter.identifier}">{escape(chapter.title)}</a> '
         f"{escape(' '.join(chapter.sentences[:_MOST_SENTENCES]))}</li>"
         for chapter in chapters
@@ -213,7 +231,19 @@ def _executive(chapters: list[Chapter], analysis: Analysis) -> str:
         return ""
     return (
         '<section id="executive"><h2>What to use here, and why</h2>'
-        f"<ul>{''.join([*doubts, *items])}</ul></section>"
+        f"<ul>{''.join(items)}</ul></section>"
+    )
+
+
+def _doubts_box(doubts: list[str]) -> str:
+    """A light, and behind it what makes this run doubtful."""
+    if not doubts:
+        return '<p class="light calm">Nothing was noticed that disturbed this measurement.</p>'
+    items = "".join(f"<li>{escape(text)}</li>" for text in doubts)
+    reasons = "1 reason" if len(doubts) == 1 else f"{len(doubts)} reasons"
+    return (
+        f'<details class="light"><summary>Take small differences with care: {reasons}</summary>'
+        f"<ul>{items}</ul></details>"
     )
 
 

@@ -122,7 +122,9 @@ def _short(label: str) -> str:
     return label.replace(" (PyPI)", "")
 
 
-def draw(name: str, title: str, lines: list[Line], quantity: Quantity) -> Plot:
+def draw(
+    name: str, title: str, lines: list[Line], quantity: Quantity, height_in: float = _HEIGHT_IN
+) -> Plot:
     """Draws one plot, for the page and as files."""
     settings: dict[str, Any] = {
         "font.family": _FAMILY,
@@ -132,12 +134,14 @@ def draw(name: str, title: str, lines: list[Line], quantity: Quantity) -> Plot:
         "path.simplify": False,
     }
     with mpl.rc_context(settings):  # type: ignore[arg-type,unused-ignore]
-        figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN))
-        axes = figure.add_axes((0.095, 0.115, 0.635, 0.795))
-        _draw_lines(axes, lines, quantity)
-        _dress(axes, lines, quantity)
+        figure = Figure(figsize=(_WIDTH_IN, height_in))
+        # The labels below and the title above take the same room at any height.
+        bottom, top = 0.115 * _HEIGHT_IN / height_in, 1 - 0.09 * _HEIGHT_IN / height_in
+        axes = figure.add_axes((0.095, bottom, 0.635, top - bottom))
+        draw_on(axes, lines, quantity, height_in * (top - bottom))
         # Not an axis title: placing one measures every tick label again.
-        figure.text(0.095, 0.945, title, fontsize=_FONT_PT + 1, color=colours.FOREGROUND.light)
+        title_at = 1 - 0.055 * _HEIGHT_IN / height_in
+        figure.text(0.095, title_at, title, fontsize=_FONT_PT + 1, color=colours.FOREGROUND.light)
         axes.patch.set_alpha(0)
         png = io.BytesIO()
         # The default level 6 takes a third longer for a hundredth fewer bytes.
@@ -150,6 +154,12 @@ def draw(name: str, title: str, lines: list[Line], quantity: Quantity) -> Plot:
         )
         text = svg.getvalue()
         return Plot(name, title, _for_page(text, name, title), png.getvalue(), _on_white(text))
+
+
+def draw_on(axes: Axes, lines: list[Line], quantity: Quantity, height_in: float) -> None:
+    """Draws the lines of a plot into axes that are so many inches high."""
+    _draw_lines(axes, lines, quantity)
+    _dress(axes, lines, quantity, height_in)
 
 
 def _on_white(svg: str) -> str:
@@ -195,7 +205,7 @@ def _draw_lines(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
     axes.set_ylim(axes.get_ylim())
 
 
-def _dress(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
+def _dress(axes: Axes, lines: list[Line], quantity: Quantity, height_in: float) -> None:
     sizes = sorted({size for line in lines for size in line.series.summaries})
     axes.xaxis.set_major_locator(FixedLocator(_size_ticks(sizes[0], sizes[-1])))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(round(value))))
@@ -214,7 +224,7 @@ def _dress(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
     axes.set_xlabel("size", color=colours.MUTED.light)
     # Placing a label measures every tick label again, which is useless for an empty label.
     axes.yaxis.set_label_coords(0, 0.5)
-    _label_ends(axes, lines, quantity)
+    _label_ends(axes, lines, quantity, height_in)
 
 
 def _size_ticks(low: int, high: int) -> list[int]:
@@ -235,7 +245,7 @@ def _bandwidth_tick(value: float) -> str:
     return f"{value / 1000:g} GB/s" if value >= 1000 else f"{value:g} MB/s"
 
 
-def _label_ends(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
+def _label_ends(axes: Axes, lines: list[Line], quantity: Quantity, height_in: float) -> None:
     """Labels at the right ends, moved apart so that they do not touch."""
     ends = []
     for line in lines:
@@ -245,7 +255,12 @@ def _label_ends(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
         )
         ends.append((float(y), line))
     ends.sort(key=lambda end: end[0])
-    places = spread([y for y, _ in ends], 1.45 * _FONT_PT / 72 / (_HEIGHT_IN * 0.795))
+    distance = 1.45 * _FONT_PT / 72 / height_in
+    places = spread([y for y, _ in ends], distance)
+    # Where many lines end together at the top, their labels go down from there.
+    places = [min(place, 1 - distance * above) for above, place in enumerate(reversed(places))][
+        ::-1
+    ]
     for place, (y, line) in zip(places, ends, strict=True):
         colour = line.paint.light
         axes.annotate(

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ten questions that a user has about a library, each answered by one time or by how it fails.
+
+A library answers with its fastest synchronisation and memory at one size, the same size for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
+from mobius_instrument.compare import THRESHOLD
+from mobius_instrument.presentation.analysis import Analysis, Series
+from mobius_instrument.presentation.findings import short_label
+from mobius_instrument.results import Fact
+
+_MB: Final = 1 << 20
+# The statuses of cells that show a fault of the library, the worst first, and what it does then.
+_FAULTS: Final = {"wrong": "wrong data", "crashed": "crashes", "hung": "hangs"}
+_FAILURES: Final = {**_FAULTS, "refused": "refuses"}
+
+
+@dataclass(frozen=True)
+class Score:
+    """The answer of a library. Without a time it has a `failure`; neither: it was not measured."""
+
+    time_ns: float | None = None
+    # The measured series of the time, unless it comes from facts.
+    series: Series | None = None
+    failure: str = ""
+    # Other cells of the question in which the library is at fault: how many, and in what way.
+    faults: int = 0
+    fault: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, at which size, the section that says more, and all answers by library."""
+
+    words: str
+    section: str
+    size: int
+    scores: dict[str, Score]
+    # In the verdict: what the best library is to be used for.
+    use: str = ""
+
+    @property
+    def best_ns(self) -> float | None:
+        """The shortest time."""
+        times = [score.time_ns for score in self.scores.values() if score.time_ns is not None]
+        return min(times, default=None)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question before it is answered. `wanted` chooses cells; the size is the largest measured
+    one up to `size`."""
+
+    words: str
+    section: str
+    experiment: str
+    size: int
+    wanted: Callable[[Cell], bool]
+    use: str = ""
+
+
+def _operation(name: str, *syncs: str) -> Callable[[Cell], bool]:
+    return lambda cell: cell.operation == name and (not syncs or cell.sync in syncs)
+
+
+def _one_word(cell: Cell) -> bool:
+    return (
+        cell.operation == "fetch_op"
+        and cell.option("procs") == "2"
+        and cell.option("word") == "one"
+    )
+
+
+def _gaps(cell: Cell) -> bool:
+    """Blocks of 64 bytes with gaps, however they are moved."""
+    return (
+        cell.operation == "put"
+        and cell.option("type") == "vector"
+        and cell.option("block") == "64"
+        and not cell.option("stride")
+    )
+
+
+_ASKED: Final = (
+    _Asked("put of {size}, complete", "lead", "completion", 8, _operation("put"),
+           "small puts"),
+    _Asked("get of {size}, complete", "lead", "completion", 8, _operation("get")),
+    _Asked("fetch and add, two processes at one word", "atomics", "atomics", 8, _one_word),
+    _Asked("put of {size} by fence", "sync-cost", "sync-cost", 4, _operation("put", "fence")),
+    _Asked("put of {size} by post, start, complete, wait", "sync-cost", "sync-cost", 4,
+           _operation("put", "pscw")),
+    _Asked("put of {size} by lock and unlock", "sync-cost", "sync-cost", 4,
+           _operation("put", "lock", "lockx")),
+    _Asked("message of {size}, one way", "lead", "pingpong", 8, _operation("sendrecv")),
+    _Asked("put of {size}, complete", "lead", "completion", _MB, _operation("put"),
+           "large puts"),
+    _Asked("put of {size} in blocks of 64 B with gaps", "datatypes", "datatypes", 16 << 10, _gaps),
+)  # fmt: skip
+
+
+def ask(analysis: Analysis) -> list[Question]:
+    """All questions that some library answers."""
+    libraries = [name for name in analysis.libraries if analysis.results.kind(name) != "limit"]
+    found = [_answered(analysis, asked, libraries) for asked in _ASKED]
+    found.append(_busy_target(analysis, libraries))
+    return [question for question in found if question.best_ns is not None]
+
+
+def _answered(analysis: Analysis, asked: _Asked, libraries: list[str]) -> Question:
+    chosen = [one for one in analysis.of(asked.experiment) if asked.wanted(one.cell)]
+    sizes = {size for one in chosen if one.library in libraries for size in one.summaries}
+    size = max((size for size in sizes if size <= asked.size), default=min(sizes, default=0))
+    failed = {
+        key: outcomes[0].status
+        for key, outcomes in analysis.outcomes().items()
+        if key[1].experiment == asked.experiment and asked.wanted(key[1])
+    }
+    words = asked.words.format(size=format_bytes(size))
+    scores = {name: _score(name, chosen, size, failed) for name in libraries}
+    return Question(words, asked.section, size, scores, asked.use)
+
+
+def _score(
+    library: str, chosen: list[Series], size: int, failed: dict[tuple[str, Cell], str]
+) -> Score:
+    statuses = [status for (name, _), status in failed.items() if name == library]
+    faults = [status for status in statuses if status in _FAULTS]
+    fault = next((words for status, words in _FAULTS.items() if status in faults), "")
+    there = [one for one in chosen if one.library == library and size in one.summaries]
+    if not there:
+        failure = next((words for status, words in _FAILURES.items() if status in statuses), "")
+        return Score(failure=failure)
+    best = min(there, key=lambda one: one.summaries[size].median)
+    summary = best.summaries[size]
+    remark = (
+        f"{best.cell.style}; 95 % interval {format_ns(summary.low)} to {format_ns(summary.high)};"
+        f" {summary.samples} samples of {summary.launches} launches"
+    )
+    return Score(summary.median, best, "", len(faults), fault, remark)
+
+
+def _busy_target(analysis: Analysis, libraries: list[str]) -> Question:
+    """The longest time of any operation on a process that computes; a failure if one waits for
+    it."""
+    facts: dict[str, dict[Cell, list[Fact]]] = {}
+    for fact in analysis.results.facts:
+        if fact.cell.experiment == "progress" and fact.name in ("completes", "arrives"):
+            facts.setdefault(fact.library, {}).setdefault(fact.cell, []).append(fact)
+    scores = {}
+    for library in libraries:
+        cells = facts.get(library, {})
+        late = sum(any(fact.value != "yes" for fact in found) for found in cells.values())
+        hung = sum(
+            outcomes[0].status in _FAULTS
+            for (name, cell), outcomes in analysis.outcomes().items()
+            if name == library and cell.experiment == "progress"
+        )
+        total = len(cells) + hung
+        times = [
+            fact.number for found in cells.values() for fact in found if fact.name == "completes"
+        ]
+        if late + hung > 0:
+            scores[library] = Score(failure=f"{late + hung} of {total} wait")
+        elif times:
+            remark = f"the longest of {total} kinds of operation"
+            scores[library] = Score(max(times), remark=remark)
+        else:
+            scores[library] = Score()
+    return Question("any operation while the target computes", "progress", 8, scores)
+
+
+def verdict(analysis: Analysis, questions: list[Question]) -> list[str]:
+    """What to use for small puts and for large ones, in a sentence each."""
+    sentences = [_sentence(analysis, question) for question in questions if question.use]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _sentence(analysis: Analysis, question: Question) -> str:
+    """The fastest library beside the next one. Other interfaces of the same engine do not count,
+    but for an MPI's own programs."""
+    kinds = {name: analysis.results.kind(name) for name in question.scores}
+    order = sorted(
+        (
+            (score.time_ns, score.series, name)
+            for name, score in question.scores.items()
+            if score.time_ns is not None and score.series is not None and kinds[name] != "front"
+        ),
+        key=lambda item: item[0],
+    )
+    if not order:
+        return ""
+    time, series, name = order[0]
+    size = format_bytes(question.size)
+    label = short_label(analysis, name)
+    if len(order) == 1:
+        return f"For {question.use}: {size} complete in {format_ns(time)} in {label}."
+    next_time, next_series, next_name = order[1]
+    other = short_label(analysis, next_name)
+    ratio = analysis.ratio(next_series, series, question.size)
+    comparable = analysis.comparable(series, next_series, question.size)
+    if not comparable or not ratio.is_real(THRESHOLD):
+        told = (
+            f"For {question.use} no library is certainly the fastest: {size} complete in"
+            f" {format_ns(time)} in {label}, in {format_ns(next_time)} in {other}"
+        )
+    else:
+        told = (
+            f"For {question.use} use {label}: {size} complete in {format_ns(time)},"
+            f" {format_ratio(ratio.value)} times faster than in {other} ({format_ns(next_time)})"
+        )
+    fronts = [
+        (score.time_ns, name)
+        for name, score in question.scores.items()
+        if name.endswith("+mobius") and score.time_ns is not None
+    ]
+    if fronts:
+        told += f"; in unchanged MPI programs on Möbius in {format_ns(min(fronts)[0])}"
+    return told + "."
