@@ -433,6 +433,23 @@ static void rank_without_descriptors(void) {
   }
 }
 
+/* The first rank of a host, which finds room for the others, has closed its descriptors: each rank
+ * is told what is wrong, and nobody that the window is full. */
+static void leader_without_descriptors(void) {
+  CHECK(mob_init() == MOB_OK);
+  if (mob_rank() == 0) {
+    for (int descriptor = 3; descriptor < 1024; ++descriptor) close(descriptor);
+  }
+  mob_mem_t mem = NULL;
+  const mob_status_t status = mob_mem_alloc((size_t)4 << 20, &mem);
+  CHECK(status == (mob_rank() == 0 ? MOB_ERR_STATE : MOB_ERR_PEER));
+  const char* reason =
+      mob_rank() == 0 ? "was closed by the program" : "at rank 0 with MOB_ERR_STATE";
+  CHECK(strstr(mob_last_error(), reason) != NULL);
+  CHECK(mob_barrier() == MOB_OK);
+  CHECK(mob_finalize() == MOB_OK);
+}
+
 /* Memory of the caller that the kernel cannot copy to is an error of the caller, not of the target.
  * The target waits outside the library meanwhile, so that the kernel copies. */
 static void forbidden_buffer(void) {
@@ -619,6 +636,8 @@ int main(int argc, char** argv) {
     moved_huge_pages();
   } else if (strcmp(test, "rank_without_descriptors") == 0) {
     rank_without_descriptors();
+  } else if (strcmp(test, "leader_without_descriptors") == 0) {
+    leader_without_descriptors();
   } else if (strcmp(test, "closed_descriptors") == 0) {
     closed_descriptors();
   } else if (strcmp(test, "descriptors_closed_later") == 0) {
