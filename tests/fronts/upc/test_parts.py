@@ -86,8 +86,8 @@ def test_words_in_strings_stay() -> None:
         ("upc_forall (;;;continue) x;", "for (;;) x;"),
         ("upc_forall (;;;) x;", "for (;;) x;"),
         ("upc_forall (;;;i) x;", "for (;;(void)0,(i)) x;"),
-        ("n = upc_blocksizeof(a);", "n = sizeof(*(__typeof__(a)*)0);"),
-        ("n = upc_elemsizeof a[i].b + 1;", "n = sizeof (*(__typeof__(a[i].b)*)0) + 1;"),
+        ("n = upc_blocksizeof(a);", "n = sizeof(a);"),
+        ("n = upc_elemsizeof a[i].b + 1;", "n = sizeof a[i].b + 1;"),
         ("n = sizeof(int) + sizeof x;", "n = sizeof(int) + sizeof x;"),
     ],
 )
@@ -272,6 +272,7 @@ def test_lines_of_the_result_are_those_of_the_source() -> None:
         ("shared [] int a[THREADS];", 1, "lies on one thread"),
         ("shared [*] int *p;", 1, "a pointer needs a number"),
         ("strict relaxed shared int x;", 1, "either strict or relaxed"),
+        ("typedef strict shared int s;\nrelaxed s x;", 2, "either strict or relaxed"),
         ("relaxed int x;", 1, "write shared, too"),
         ("shared int f(void);", 1, "return a pointer to shared"),
         ("shared int *p; int *q;\nint f(void) { return p == q; }", 2, "compared with"),

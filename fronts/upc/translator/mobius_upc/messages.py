@@ -59,6 +59,11 @@ COMPARED_WITH_PRIVATE = (
 )
 
 
+def not_shared(operator: str) -> str:
+    """An operand of one of UPC's size operators that is not shared."""
+    return f"the operand of {operator} must be a shared object or type"
+
+
 def different_blocks(before: object, after: object) -> str:
     """An implicit conversion between layouts."""
     return (

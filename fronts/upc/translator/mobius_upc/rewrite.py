@@ -143,6 +143,8 @@ class Rewriter:
         """One of `shared [B]`, `strict`, `relaxed`."""
         if word != "shared":
             self.check_strictness(word, start, end)
+            if word == "relaxed":
+                self.source.relaxed.append(LineMark(start, "", 0, False))
             self.edits.append(Edit(start, end, "volatile" if word == "strict" else ""))
             return
         after = self.token_at(end)
@@ -266,38 +268,18 @@ class Rewriter:
         self.complain(start, f"';' is missing after {word}")
 
     def size_operator(self, word: str, start: int, end: int) -> None:
-        """`upc_…sizeof X`; and `sizeof (type)` where the type is shared or has THREADS in it."""
+        """`upc_…sizeof X`, and `sizeof`; a shared type becomes an expression of that type."""
         first = self.token_at(end)
-        stop = self.operand_end(first)
-        inside = self.text[first.start : stop]
-        if word == "sizeof" and (first.text != "(" or not re.search(r"\bshared\b", inside)):
+        stop = self.closing(first.start) + 1 if first.text == "(" else 0
+        is_shared_type = re.search(r"\bshared\b", self.text[first.start : stop]) is not None
+        if word == "sizeof" and not is_shared_type:
             return
         self.source.sizeofs.append(SizeOf(start, word))
         if word != "sizeof":
             self.edits.append(Edit(start, end, "sizeof"))
-        if first.text == "(" and self.closing(first.start) + 1 == stop:
+        if is_shared_type:
             self.edits.append(Edit(first.start, first.start, "(*(__typeof__"))
             self.edits.append(Edit(stop, stop, "*)0)"))
-        else:
-            self.edits.append(Edit(first.start, first.start, "(*(__typeof__("))
-            self.edits.append(Edit(stop, stop, ")*)0)"))
-
-    def operand_end(self, first: Token) -> int:
-        """Where the unary expression that begins with a token ends."""
-        token = first
-        while token.text in ("*", "&", "-", "+", "!", "~"):
-            token = self.token_at(token.end)
-        end = self.closing(token.start) + 1 if token.text == "(" else token.end
-        while True:
-            after = self.token_at(end)
-            if after.text == "[" or after.text == "(":
-                end = self.closing(after.start) + 1
-            elif after.text in (".", "->"):
-                end = self.token_at(after.end).end
-            elif after.text in ("++", "--"):
-                end = after.end
-            else:
-                return end
 
 
 def rewrite(text: str, layouts: LayoutTable, problems: Problems, threads: int | None) -> SourceText:

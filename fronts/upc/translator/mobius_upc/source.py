@@ -71,6 +71,7 @@ class SourceText:
     foralls: list[Forall] = field(default_factory=list)
     sizeofs: list[SizeOf] = field(default_factory=list)
     strictness: list[Relaxed] = field(default_factory=list)
+    relaxed: list[LineMark] = field(default_factory=list)  # where `relaxed` stood
     body: list[LineMark] = field(
         default_factory=list
     )  # one: where the program begins after the prologue
@@ -146,6 +147,7 @@ class SourceText:
             [*self.foralls],
             [*self.sizeofs],
             [*self.strictness],
+            [*self.relaxed],
             [*self.body],
         ]
         for group in groups:

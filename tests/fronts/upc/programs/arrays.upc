@@ -18,6 +18,7 @@ static shared unsigned char bytes[THREADS];
 strict shared int flag;
 shared _Bool truth[THREADS];
 shared float _Complex wave[THREADS];
+typedef shared [4] char row_type[9 * THREADS];
 enum color { RED, GREEN = 5, BLUE };
 shared enum color colors[THREADS];
 shared long double wide[THREADS];
@@ -95,6 +96,7 @@ static void sizes(void) {
   CHECK(upc_blocksizeof(blocked) == 3);
   CHECK(upc_blocksizeof(indefinite) == 0);
   CHECK(upc_blocksizeof(even) == 5);
+  CHECK(upc_blocksizeof(row_type) == 4 && upc_localsizeof(row_type) == 12);
   CHECK(upc_localsizeof(even) == 5 * sizeof(double));
   CHECK(upc_localsizeof(shared [4] char[7 * THREADS]) == 8);
   CHECK(sizeof(shared [5] int[10]) == 10 * sizeof(int));

@@ -51,6 +51,8 @@ static void members(void) {
   CHECK(copy.x == 1.5 && copy.y == (MYTHREAD + 1) % THREADS && copy.tags[1] == 108);
   CHECK(p->tags[2] == 9 && (*p).tags[0] == 7 && points[0].tags[1] == 108);
   tag = &p->tags[1];
+  CHECK(upc_blocksizeof(*tag) == 0 && upc_blocksizeof(p->x) == 0 && upc_blocksizeof(*p) == 1);
+  CHECK(upc_blocksizeof(*(&p->y)) == 0 && upc_elemsizeof(p->tags) == sizeof(int));
   CHECK(*tag == 108 && tag[1] == 9 && upc_threadof(tag) == upc_threadof(p));
   upc_barrier;
   if (MYTHREAD == 0) pairs[3] = points[0];

@@ -355,6 +355,9 @@ class Declarations:
         kind = cursors.type_of(cursor)
         counts = cursors.dimensions(kind)
         block = self.types.layout(kind).block
+        is_strict = cursors.canonical(cursors.ultimate(kind)).is_volatile_qualified()
+        if is_strict and self.says_relaxed(cursor):
+            self.context.complain(cursor, messages.STRICT_AND_RELAXED)
         if self.context.threads is not None or not counts:
             return
         name = str(cursor.spelling)
@@ -375,6 +378,15 @@ class Declarations:
                 cursor,
                 messages.no_threads(cursor.spelling),
             )
+
+    def says_relaxed(self, cursor: Cursor) -> bool:
+        """Whether `relaxed` stood in a declaration; nothing of it is left in the text."""
+        end = cursors.name_at(cursor)
+        text = self.context.source.text
+        return any(
+            mark.at < end and not re.search(r"[;{}]", text[mark.at : end])
+            for mark in self.context.source.relaxed
+        )
 
     def image(self, cursor: Cursor, known: SharedObject, value: Cursor) -> str:
         """The initial value of a shared object: a constant, or statements that run at the start."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import cursors, runtime
+from .. import cursors, messages, runtime
 from ..cursors import Cursor, Type
+from ..layout import Layout
 from ..types import is_involved
 
 if TYPE_CHECKING:
@@ -30,10 +31,15 @@ class Sizes:
         children = cursors.children(cursor)
         if operator == "sizeof" and not self.context.text(cursor).startswith("sizeof"):
             return self.context.text(cursor)  # _Alignof
-        expression = children[-1] if children else None
-        if expression is None or not expression.kind.is_expression():
-            return self.context.text(cursor)
-        kind = cursors.type_of(self.context.core(expression))
+        if not children or not children[0].kind.is_expression():  # a type
+            if operator == "sizeof":
+                return self.context.text(cursor)
+            named = cursors.type_of(children[0]) if children else None
+            if named is None or not cursors.space_of(named):
+                return self.not_shared(cursor, operator)
+            return self.of_layout(operator, named, self.types.layout(named))
+        expression = self.context.core(children[-1])
+        kind = cursors.type_of(expression)
         if operator == "sizeof":
             if cursors.space_of(kind):
                 return self.total(kind)
@@ -41,20 +47,23 @@ class Sizes:
                 return f"sizeof({self.types.declare(kind, '')})"
             return self.context.splice(cursor, self.expressions.child)
         if not cursors.space_of(kind):
-            self.context.complain(
-                cursor, f"the operand of {operator} must be a shared object or type"
-            )
-            return "(size_t)1"
-        return self.of_layout(operator, kind)
+            return self.not_shared(cursor, operator)
+        layout = self.expressions.accesses.lvalue_layout(expression)
+        return self.of_layout(operator, kind, layout)
+
+    def not_shared(self, cursor: Cursor, operator: str) -> str:
+        """Complains about an operand that is not shared."""
+        self.context.complain(cursor, messages.not_shared(operator))
+        return "(size_t)1"
 
     def total(self, kind: Type) -> str:
         """The size of a whole shared object."""
         count, size = self.types.elements(kind), self.types.element_size(kind)
         return size if count == "1" else f"((size_t)({count}) * {size})"
 
-    def of_layout(self, operator: str, kind: Type) -> str:
+    def of_layout(self, operator: str, kind: Type, layout: Layout) -> str:
         """One of UPC's own operators."""
-        block = self.types.layout(kind).block
+        block = layout.block
         if operator == "upc_blocksizeof":
             return f"(size_t){block}"
         size = self.types.element_size(kind)
