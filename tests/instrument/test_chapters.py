@@ -510,6 +510,49 @@ def test_the_experiments_of_paper_5(synthetic: Make, tmp_path: Path) -> None:
     assert structure(tmp_path).ids.count("paper5") == 1
 
 
+def test_the_applications(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("applications")
+    run.library("mobius", "Möbius 1.0", "mobius")
+    run.library("limits", "limit", "limit")
+    run.library("mpi", "Some MPI 1.0")
+    matrix, water = (8 << 20,), (72 * 216,)
+    for placement in ("block", "cyclic"):
+        cell = f"lu:factor:none:MEMORY:placement={placement}:kernel=plain:procs="
+        for library, memory, ms in (("limits", "threads", 100), ("mobius", "allocate", 90),
+                                    ("mpi", "allocate", 120)):  # fmt: skip
+            for count in (1, 2):
+                run.series(library, cell.replace("MEMORY", memory) + str(count),
+                           lambda *_, ms=ms, count=count: 1e6 * ms / count,
+                           sizes=matrix)  # fmt: skip
+    for count in (1, 2):
+        run.series("mobius", f"md:step:none:allocate:procs={count}",
+                   lambda *_, count=count: 4e6 / count, sizes=water)  # fmt: skip
+    run.series("mobius", "md:step:none:allocate:procs=2:by=messages", lambda *_: 3e6, sizes=water)
+    run.series("mpi", "md:sendrecv:none:local:procs=2", lambda *_: 2.4e6, sizes=water)
+    run.library("armci", "ARMCI on Möbius", "front")
+    run.library("other", "ARMCI-MPI over Some MPI", "armci")
+    for library, ms in (("armci", 20), ("other", 50)):
+        run.series(library, "global-arrays:patches:none:allocate:procs=2",
+                   lambda *_, ms=ms: 1e6 * ms, sizes=(8 * 512 * 512,))  # fmt: skip
+    for name, share in (("communication", 0.031), ("waiting", 0.052)):
+        run.fact("mobius", "md:step:none:allocate:procs=2", name, f"{share:.1%}", share,
+                 detail=str(water[0]))  # fmt: skip
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert re.search(r"LU of 1024 rows: 2 processes over Möbius have 1\.1\d times the speed of 2"
+                     r" threads \(4[45]\.\d ms\); in paper 5 both are alike", text)  # fmt: skip
+    assert re.search(r"Water, 216 molecules: a step of 2 processes over Möbius takes [12]\.\d+"
+                     r" ms, 3\.1 % of it communication; 1\.[45]\d? times as long: Möbius: no"
+                     r" shared memory and 1\.[12]\d? times as long: Some MPI 1\.0: with messages",
+                     text)  # fmt: skip
+    assert re.search(r"Global Arrays, patches got and accumulated \(512 rows, 2 processes\):"
+                     r" 2\.5\d? times as long over ARMCI-MPI over Some MPI as over", text)  # fmt: skip
+    for words in ("threads: cyclic", "5.2 %", "12.6 % faster on 64 processors"):
+        assert words in text
+    identifiers = structure(tmp_path).ids
+    assert identifiers.count("lu") == identifiers.count("md") == 1
+
+
 def test_a_cell_in_parts_counts_as_measured(synthetic: Make, tmp_path: Path) -> None:
     run = synthetic("parts")
     cell = "spawn-cost:spawn:none:local:n=1"

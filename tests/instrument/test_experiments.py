@@ -4,19 +4,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 import pytest
 from instrument_tools import FakeInstrument
 from mobius_instrument.cells import EXPERIMENTS, Cell
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.experiments import BETWEEN_HOSTS, POLICIES, SOCKET, Setting, jobs_of
+from mobius_instrument.experiments import (
+    APPLICATIONS,
+    BETWEEN_HOSTS,
+    POLICIES,
+    SOCKET,
+    Setting,
+    jobs_of,
+)
 from mobius_instrument.hosts import Hosts
-from mobius_instrument.libraries.base import Library
+from mobius_instrument.libraries.base import Library, Start
 from mobius_instrument.plan import DEFAULT_EFFORT, Plan
 from mobius_instrument.results import LibraryRecord, read_results
 
-SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion", *BETWEEN_HOSTS)]
+SUITE = [
+    name
+    for name in EXPERIMENTS
+    if name not in ("pingpong", "completion", *BETWEEN_HOSTS, *APPLICATIONS)
+]
 _SOCKET = Cell.parse(SOCKET)
 
 
@@ -246,6 +258,41 @@ def test_protocols_by_messages_where_a_library_can() -> None:
         assert bool(apart) == expected
         for job in jobs:
             assert all((cell.option("by") == "messages") == job.by_messages for cell in job.cells)
+
+
+def application(name: str, how: Start) -> tuple[str, ...]:
+    return (name, str(how.processes))
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "operations"),
+    [
+        ("mobius", ("lu", "lu-by-messages", "md", "md-by-messages"), {"factor", "step"}),
+        ("mpi", ("lu", "md", "md-messages"), {"factor", "step", "sendrecv"}),
+        (
+            "armci",
+            ("lu", "md", "global-arrays"),
+            {"factor", "step", "product", "patches"},
+        ),
+        ("limit", ("lu",), {"factor"}),
+    ],
+)
+def test_applications_that_a_library_has(
+    kind: str, names: tuple[str, ...], operations: set[str]
+) -> None:
+    found = {name: partial(application, name) for name in names}
+    setting = Setting(replace(library(kind), applications=found), False, 2)
+    jobs = jobs_of(setting, APPLICATIONS, ())
+    assert {job.program for job in jobs} == set(names)
+    assert {cell.operation for job in jobs for cell in job.cells} == operations
+    texts = [str(cell) for job in jobs for cell in job.cells]
+    assert len(texts) == len(set(texts))
+    for job in jobs:
+        assert {cell.option("procs") for cell in job.cells} == {str(job.processes)}
+        assert all(cell.option("by") == "" or "by" in job.program for cell in job.cells)
+        memories = {cell.memory for cell in job.cells}
+        assert (memories == {"threads"}) == (kind == "limit")
+    assert jobs_of(Setting(library(kind), False, 2), APPLICATIONS, ()) == []
 
 
 def test_armci_has_one_experiment() -> None:

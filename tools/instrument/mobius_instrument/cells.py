@@ -24,6 +24,9 @@ EXPERIMENTS: Final = {
     "locks": "all processes read and write a word under a lock",
     "scaling": "all processes put to the next one at once, 2 to N of them",
     "apex": "paper 4: APEX-Map, reading a global array with more or less locality",
+    "lu": "paper 5, figures 5 and 6: a blocked LU factorisation (apps/lu)",
+    "md": "paper 5, figure 7: molecular dynamics of water (apps/md)",
+    "global-arrays": "Global Arrays over our ARMCI and over its own: a product, patches (apps/ga)",
     "spawn-cost": "paper 3, Table 1: what spawning 1 to 4 processes costs",
     "dynamic-comm": "paper 3, figures 1 to 4: communicators made later beside the static one",
     "schedule": "paper 2: epochs that could be re-ordered, merged or packed, by every policy;"

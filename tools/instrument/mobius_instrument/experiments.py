@@ -24,6 +24,8 @@ KNOWN_DELAY_US: Final = 20
 ONE_HOST: Final = ("trust",)
 # Experiments between hosts only.
 BETWEEN_HOSTS: Final = ("schedule",)
+# Applications (apps/), run through application.py.
+APPLICATIONS: Final = ("lu", "md", "global-arrays")
 # The policies of Möbius' scheduler, the default first (docs/scheduler.md).
 POLICIES: Final = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
 # References for transfers between hosts, in launches of Möbius: a transfer and 8 bytes back over a
@@ -36,7 +38,8 @@ _REPEATS: Final = {
     "datatypes": (2, 3), "multi-op": (2, 3), "overlap": (2, 3), "message-rate": (2, 3),
     "atomics": (2, 3), "accumulate": (2, 3), "locks": (2, 3), "scaling": (2, 3),
     "bandwidth": (2, 3), "trust": (2, 3), "apex": (1, 1), "schedule": (2, 3), "spawn-cost": (1, 2),
-    "dynamic-comm": (1, 2), "protocols": (2, 3),
+    "dynamic-comm": (1, 2), "protocols": (2, 3), "lu": (2, 3), "md": (2, 3),
+    "global-arrays": (2, 3),
 }  # fmt: skip
 # Limits of the test-suite's programs (bench/suite/session.h).
 SUITE_MOST_BYTES: Final = 1 << 28
@@ -469,6 +472,85 @@ def _protocols(s: Setting) -> list[Job]:
     return jobs
 
 
+_MATRIX_ELEMENT_BYTES: Final = 8
+_MOLECULE_BYTES: Final = 72
+# The suffix of applications whose processes share no memory.
+_BY_MESSAGES: Final = "-by-messages"
+
+
+def _counts(s: Setting) -> tuple[int, ...]:
+    """Numbers of processes of an application."""
+    most = max(PROCESSES, s.cpus)
+    alone = () if s.apart else (1,)
+    return (*alone, *(count for count in s.many if count <= most))
+
+
+def _application(
+    experiment: str, program: str, cells: Iterable[Cell], sizes: Sequence[int], processes: int
+) -> Job:
+    job = _job(experiment, cells, sizes, processes)
+    return replace(job, program=program, seconds=4.0, stall_s=120)
+
+
+def _lu(s: Setting) -> list[Job]:
+    orders = (1024, 3072) if s.full else (1024,)
+    sizes = [_MATRIX_ELEMENT_BYTES * order * order for order in orders]
+    memory = "threads" if s.library.record.kind == "limit" else "allocate"
+    placements = ("block", "cyclic", "hybrid") if s.apart else ("block", "cyclic")
+    copies = ("", ":copy=1") if s.mobius and not s.apart else ("",)
+    jobs = []
+    for processes in _counts(s):
+        shapes = [
+            f":placement={placement}:kernel={kernel}{copy}:procs={processes}"
+            for kernel in ("plain", "blas")
+            for placement in placements
+            for copy in copies
+        ]
+        cells = _cells("lu", ("factor",), ("none",), (memory,), *shapes)
+        jobs.append(_application("lu", "lu", cells, sizes, processes))
+        if f"lu{_BY_MESSAGES}" in s.library.applications and processes > 1:
+            apart = [f"{shape}:by=messages" for shape in shapes if "copy" not in shape]
+            cells = _cells("lu", ("factor",), ("none",), (memory,), *apart)
+            jobs.append(_application("lu", f"lu{_BY_MESSAGES}", cells, sizes, processes))
+    return jobs
+
+
+def _md(s: Setting) -> list[Job]:
+    molecules = (216, 1000, 4096) if s.full else (216, 1000)
+    sizes = [_MOLECULE_BYTES * count for count in molecules]
+    jobs = []
+    for processes in _counts(s):
+        ending = f":procs={processes}"
+        shapes = [ending]
+        if processes > 1:
+            shapes.append(f":balance=no{ending}")
+        if s.apart and processes > PROCESSES:
+            shapes.append(f":permute=no{ending}")
+        cells = _cells("md", ("step",), ("none",), ("allocate",), *shapes)
+        jobs.append(_application("md", "md", cells, sizes, processes))
+        if processes == 1:
+            continue
+        cells = _cells("md", ("sendrecv",), ("none",), ("local",), ending)
+        jobs.append(_application("md", "md-messages", cells, sizes, processes))
+        cells = _cells("md", ("step",), ("none",), ("allocate",), f"{ending}:by=messages")
+        jobs.append(_application("md", f"md{_BY_MESSAGES}", cells, sizes, processes))
+    return [job for job in jobs if job.program in s.library.applications]
+
+
+def _global_arrays(s: Setting) -> list[Job]:
+    orders = (512, 2048) if s.full else (512,)
+    sizes = [_MATRIX_ELEMENT_BYTES * order * order for order in orders]
+    return [
+        _application(
+            "global-arrays", "global-arrays",
+            _cells("global-arrays", ("product", "patches"), ("none",), ("allocate",),
+                   f":procs={processes}"),
+            sizes, processes,
+        )
+        for processes in _counts(s)
+    ]  # fmt: skip
+
+
 def _trust(s: Setting) -> list[Job]:
     jobs = [_job("trust", [_cell("self:timer:none:none"), _cell("self:call:none:none")], (1,))]
     runs: dict[str, dict[str, str]] = {"first": {}, "second": {}}
@@ -493,6 +575,9 @@ _JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {
     "locks": lambda s: _contention("locks", s),
     "scaling": _scaling,
     "apex": _apex,
+    "lu": _lu,
+    "md": _md,
+    "global-arrays": _global_arrays,
     "spawn-cost": _spawn_cost,
     "dynamic-comm": _dynamic_comm,
     "schedule": _schedule,
@@ -507,9 +592,12 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
     library = setting.library
     probed = [cell for cell in library.cells if cell.experiment in experiments]
     jobs = [Job("pingpong", "probe", tuple(probed), tuple(probe_sizes))] if probed else []
+    for name in APPLICATIONS:
+        if name in experiments and name in library.applications:
+            jobs += _JOBS[name](setting)
     if library.suite is not None:
         for name in EXPERIMENTS:
-            if name in experiments and name not in PROBE_EXPERIMENTS:
+            if name in experiments and name not in (*PROBE_EXPERIMENTS, *APPLICATIONS):
                 if name in (ONE_HOST if setting.apart else BETWEEN_HOSTS):
                     continue
                 made = map(setting.offered, _JOBS[name](setting))

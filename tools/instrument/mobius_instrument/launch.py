@@ -158,6 +158,8 @@ class Launch:
             return library.by_messages(job.processes)
         if job.program == "suite" and library.suite is not None:
             return library.suite(job.start)
+        if job.program in library.applications:
+            return library.applications[job.program](job.start)
         return library.command
 
     def _is_asked(self, cell: str) -> bool:

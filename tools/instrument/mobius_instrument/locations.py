@@ -23,6 +23,7 @@ class Locations:
     probe_sources: Path | None
     cache: Path
     suite_sources: Path | None = None
+    app_sources: Path | None = None
 
     def program(self, name: str) -> Path | None:
         """The path of one of our programs, if it exists."""
@@ -81,4 +82,7 @@ def locate() -> Locations:
     suite = found.parent / "suite" if found else None
     if suite is None or not (suite / "main.c").is_file():
         suite = None
-    return Locations(tuple(dict.fromkeys(programs)), found, cache, suite)
+    # The applications are beside both in an installed tree, and beside their folder in a checkout.
+    places = (found.parent / "apps", found.parent.parent / "apps") if found else ()
+    apps = next((place for place in places if (place / "lu").is_dir()), None)
+    return Locations(tuple(dict.fromkeys(programs)), found, cache, suite, apps)

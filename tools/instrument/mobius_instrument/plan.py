@@ -157,7 +157,7 @@ class Plan:
             job.seconds or max(effort.max_seconds, effort.min_samples * _repetition_ns(size) / 1e9)
             for size in job.sizes
         )
-        if job.program == "suite":
+        if job.program != "probe":
             # Some cells are measured in three parts; processes beyond the CPUs share them.
             parts = 3 if job.experiment == "overlap" else 1
             per_cell = per_cell * parts + _CELL_S * (1 + len(job.sizes))

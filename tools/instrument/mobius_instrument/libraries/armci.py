@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from mobius_instrument.hosts import Hosts
+from mobius_instrument.libraries import global_arrays
 from mobius_instrument.libraries.base import (
+    AS_ROOT,
     Candidate,
     Context,
     Library,
@@ -21,6 +24,7 @@ from mobius_instrument.libraries.base import (
 )
 from mobius_instrument.libraries.building import COMPILE_FLAGS, build, no_launcher
 from mobius_instrument.libraries.mobius import (
+    applications,
     hosts_environment,
     messages_on_one_host,
     run_on_hosts,
@@ -70,6 +74,7 @@ def _prepare(context: Context) -> Library:
     def start(how: Start) -> tuple[str, ...]:
         return str(mobius), "run", "-n", str(how.processes), "--bind", "none", str(suite)
 
+    apps = {name: locations.program(f"{name}-armci") for name in ("lu", "md")}
     library = Library(
         record=LibraryRecord(
             library="armci",
@@ -79,14 +84,17 @@ def _prepare(context: Context) -> Library:
             status="ready",
             launcher=" ".join(("mobius", *start(Start())[1:-1])),
         ),
-        fingerprint=hash_files(mobius, suite, *shared),
+        fingerprint=hash_files(mobius, suite, *shared, *filter(None, apps.values())),
         suite=start,
         suite_kind="armci",
         by_messages=lambda processes: messages_on_one_host(str(mobius), processes, str(suite)),
+        applications=applications(str(mobius), apps) | global_arrays.on_mobius(mobius, context),
+        # Open MPI's launcher, under which a program of Global Arrays may be started.
+        environment=dict.fromkeys(AS_ROOT, "1") if os.geteuid() == 0 else {},
     )
 
     def between(hosts: Hosts) -> Library:
-        return between_hosts(
+        apart = between_hosts(
             library,
             hosts,
             lambda how: run_on_hosts(str(mobius), hosts, how.processes),
@@ -94,6 +102,7 @@ def _prepare(context: Context) -> Library:
             suite,
             hosts_environment(hosts),
         )
+        return replace(apart, applications=applications(str(mobius), apps, hosts))
 
     return replace(library, between=between)
 
@@ -178,6 +187,7 @@ def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library
         fingerprint=key,
         suite=start,
         suite_kind="armci",
+        applications=global_arrays.application(place, family, (str(archive),), context),
         by_messages=(lambda count: start(Start(count, count))) if family in MESSAGES else None,
         messages_environment=MESSAGES.get(family, {}),
     )

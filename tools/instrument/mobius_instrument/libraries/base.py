@@ -18,6 +18,7 @@ from mobius_instrument.results import LibraryRecord
 
 PROCESSES: Final = 2
 _TWO_JOBS: Final = Path(__file__).resolve().parents[1] / "two_jobs.py"
+_APPLICATION: Final = Path(__file__).resolve().parents[1] / "application.py"
 # The suffix of the name of an MPI whose windows are on Möbius.
 ON_MOBIUS: Final = "+mobius"
 # Open MPI's mpirun requires these of root.
@@ -65,6 +66,8 @@ class Library:
     between: Callable[[Hosts], Library] | None = None
     # The hosts of the processes; None: all on this host.
     hosts: Hosts | None = None
+    # Starts applications (apps/) by name; those that this library has.
+    applications: Mapping[str, Callable[[Start], tuple[str, ...]]] = field(default_factory=dict)
     # The same library with its windows on Möbius; None if there is no front for it.
     fronted: Callable[[], Library] | None = None
 
@@ -151,6 +154,7 @@ def between_hosts(
         fingerprint=f"{library.fingerprint}|{hosts.names}|{hosts.rate}",
         suite=start_suite if suite else None,
         by_messages=None,
+        applications={},
         between=None,
         fronted=None,
         hosts=hosts,
@@ -164,6 +168,12 @@ def as_two_jobs(
     `{server}` in the commands."""
     before = ("--server", shlex.join(server)) if server else ()
     return sys.executable, str(_TWO_JOBS), *before, shlex.join(first), shlex.join(second)
+
+
+def application_command(start: Sequence[str], build: Sequence[str] = ()) -> tuple[str, ...]:
+    """Runs an application with the command line of the test-suite (application.py). `start` starts
+    it in processes; `build` compiles its last word where that is missing."""
+    return sys.executable, str(_APPLICATION), shlex.join(start), shlex.join(build)
 
 
 def hash_files(*paths: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from mobius_instrument.libraries.base import (
     Context,
     Library,
     Start,
+    application_command,
     between_hosts,
     cells,
     hash_files,
@@ -87,6 +89,7 @@ def _prepare_mobius(context: Context) -> Library:
     def by_messages(processes: int) -> tuple[str, ...]:
         return messages_on_one_host(mobius, processes, str(suite))
 
+    apps = {name: locations.program(name) for name in ("lu", "md")}
     library = Library(
         record=LibraryRecord(
             library="mobius",
@@ -98,14 +101,15 @@ def _prepare_mobius(context: Context) -> Library:
         ),
         cells=MOBIUS_CELLS,
         command=(*launcher, str(programs["probe_mobius"])),
-        fingerprint=hash_files(*programs.values(), *shared, *([suite] if suite else [])),
+        fingerprint=hash_files(*programs.values(), *shared, *filter(None, (suite, *apps.values()))),
         suite=start_suite if suite else None,
         suite_kind="mobius",
         by_messages=by_messages if suite else None,
+        applications=applications(mobius, apps),
     )
 
     def between(hosts: Hosts) -> Library:
-        return between_hosts(
+        apart = between_hosts(
             library,
             hosts,
             lambda how: run_on_hosts(mobius, hosts, how.processes),
@@ -113,8 +117,35 @@ def _prepare_mobius(context: Context) -> Library:
             suite,
             hosts_environment(hosts),
         )
+        return replace(apart, applications=applications(mobius, apps, hosts))
 
     return replace(library, between=between)
+
+
+def applications(
+    mobius: str, programs: Mapping[str, Path | None], hosts: Hosts | None = None
+) -> dict[str, Callable[[Start], tuple[str, ...]]]:
+    """Those of the applications that there are, started by `mobius run`: by name, and on one host
+    also with each process on a virtual host of its own."""
+    found: dict[str, Callable[[Start], tuple[str, ...]]] = {}
+    for name, program in programs.items():
+        if program is None:
+            continue
+
+        def start(how: Start, path: str = str(program)) -> tuple[str, ...]:
+            if hosts is not None:
+                words = (*hosts.enter, *run_on_hosts(mobius, hosts, how.processes), path)
+            else:
+                words = (mobius, "run", "-n", str(how.processes), "--bind", "none", path)
+            return application_command(words)
+
+        def by_messages(how: Start, path: str = str(program)) -> tuple[str, ...]:
+            return application_command(messages_on_one_host(mobius, how.processes, path))
+
+        found[name] = start
+        if hosts is None:
+            found[f"{name}-by-messages"] = by_messages
+    return found
 
 
 def messages_on_one_host(mobius: str, processes: int, program: str) -> tuple[str, ...]:
@@ -160,6 +191,7 @@ def _prepare_limits(context: Context) -> Library:
     program = context.locations.program("probe_limits")
     if program is None:
         return _absent("limits", "limit", "limit", "probe_limits", context.locations)
+    threads = context.locations.program("lu-threads")
     return Library(
         record=LibraryRecord(
             library="limits",
@@ -170,5 +202,6 @@ def _prepare_limits(context: Context) -> Library:
         ),
         cells=LIMIT_CELLS,
         command=(str(program),),
-        fingerprint=hash_files(program),
+        fingerprint=hash_files(program, *([threads] if threads else [])),
+        applications={"lu": lambda _how: application_command((str(threads),))} if threads else {},
     )

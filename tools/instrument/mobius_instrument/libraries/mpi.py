@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ from mobius_instrument.libraries.base import (
     Context,
     Library,
     Start,
+    application_command,
     as_two_jobs,
     between_hosts,
     cells,
@@ -218,6 +220,12 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         by_messages=by_messages if suite and family in MESSAGES and not before else None,
         messages_environment=MESSAGES.get(family, {}),
         fronted=None if before else lambda: _fronted(place, family, label, context),
+        applications=_applications(
+            place,
+            version_text,
+            context,
+            lambda how: launch_rules(family, launcher, context.cpus, how, before)[0],
+        ),
     )
 
     def between(hosts: Hosts) -> Library:
@@ -492,6 +500,45 @@ def _suite(
         context.announce(f"{label}: only ping-pong and completion are measured: {failure}")
         return None, ""
     return program, key
+
+
+# The compiler, the file that is of this library, and flags.
+_APPLICATIONS: Final = {
+    "lu": ("lu", "mpicc", "world/mpi.c", COMPILE_FLAGS),
+    "md": ("md", "mpicxx", "processes/mpi.cpp", ("-std=c++20", "-O3")),
+    "md-messages": ("md", "mpicxx", "processes/messages.cpp", ("-std=c++20", "-O3")),
+}
+
+
+def _applications(
+    place: MpiPlace,
+    version_text: str,
+    context: Context,
+    start: Callable[[Start], tuple[str, ...]],
+) -> dict[str, Callable[[Start], tuple[str, ...]]]:
+    """The applications with this MPI. Each is compiled when it is launched for the first time."""
+    found: dict[str, Callable[[Start], tuple[str, ...]]] = {}
+    for name, (folder_name, kind, own, flags) in _APPLICATIONS.items():
+        compiler = place.mpicc.with_name(place.mpicc.name.replace("mpicc", kind))
+        folder = context.locations.app_sources
+        if folder is None or not os.access(compiler, os.X_OK):
+            continue
+        folder /= folder_name
+        files = [*sorted(folder.glob("*.c*")), folder / own]
+        files = [path for path in files if path.suffix in (".c", ".cpp")]
+        key = hashlib.sha256(f"{compiler}\0{version_text}\0{flags}".encode())
+        for path in (*files, *sorted(folder.rglob("*.h"))):
+            key.update(path.read_bytes())
+        program = context.locations.cache / "applications" / key.hexdigest()[:16] / name
+        build_it = (str(compiler), *flags, *map(str, files), "-lm", "-ldl")
+
+        def command(
+            how: Start, program: Path = program, build_it: tuple[str, ...] = build_it
+        ) -> tuple[str, ...]:
+            return application_command((*start(how), str(program)), build_it)
+
+        found[name] = command
+    return found
 
 
 def _build_probe(

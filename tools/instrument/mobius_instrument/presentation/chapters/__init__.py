@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from mobius_instrument.presentation.chapters import (
     apex,
+    applications,
     changes,
     contention,
     datatypes,
@@ -46,6 +47,9 @@ def write_chapters(
         progress.overlap_chapter(book),
         *contention.chapters(book),
         apex.chapter(book),
+        applications.lu_chapter(book),
+        applications.md_chapter(book),
+        applications.global_arrays_chapter(book),
         dynamic.chapter(book),
         schedule.chapter(book),
         matrix.chapter(book),
