@@ -15,6 +15,31 @@ namespace {
 // From here on Möbius' own copy is not slower than memcpy().
 constexpr size_t kShortBytes = 2048;
 
+// Copies up to 32 bytes without a call: two pieces, which may overlap.
+template <typename Piece>
+inline void copy_ends(char* to, const char* from, size_t bytes) {
+  Piece first;
+  Piece last;
+  std::memcpy(&first, from, sizeof first);
+  std::memcpy(&last, from + bytes - sizeof last, sizeof last);
+  std::memcpy(to, &first, sizeof first);
+  std::memcpy(to + bytes - sizeof last, &last, sizeof last);
+}
+
+inline void copy(void* to, const void* from, size_t bytes) {
+  auto* const target = static_cast<char*>(to);
+  const auto* const source = static_cast<const char*>(from);
+  if (bytes > 32 || bytes < 4) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes > 16) {
+    copy_ends<mob_upc_uint128_t_>(target, source, bytes);
+  } else if (bytes >= 8) {
+    copy_ends<uint64_t>(target, source, bytes);
+  } else {
+    copy_ends<uint32_t>(target, source, bytes);
+  }
+}
+
 }  // namespace
 }  // namespace mobius::upc
 
@@ -29,7 +54,7 @@ void upc_memget(void* dst, mob_upc_ptr_t src, size_t n) {
   if (base == nullptr) {
     mob_upc_get_remote_(dst, src, n);
   } else if (n <= kShortBytes) {
-    std::memcpy(dst, base + src.offset, n);
+    copy(dst, base + src.offset, n);
   } else {
     check(mob_get(static_cast<mob_rank_t>(src.thread), remote(src), dst, n), "upc_memget");
   }
@@ -42,7 +67,7 @@ void upc_memput(mob_upc_ptr_t dst, const void* src, size_t n) {
   if (base == nullptr) {
     mob_upc_put_remote_(dst, src, n);
   } else if (n <= kShortBytes) {
-    std::memcpy(base + dst.offset, src, n);
+    copy(base + dst.offset, src, n);
   } else {
     check(mob_put(static_cast<mob_rank_t>(dst.thread), remote(dst), src, n), "upc_memput");
   }

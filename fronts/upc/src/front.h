@@ -66,7 +66,13 @@ inline int threads() { return mob_upc_threads_; }
 inline int mythread() { return mob_upc_mythread_; }
 
 // Ends the job if a pointer cannot be used: null, or no such thread.
-void check_pointer(mob_upc_ptr_t p, const char* place, const char* argument);
+[[noreturn, gnu::cold]] void refuse_pointer(mob_upc_ptr_t p, const char* place,
+                                            const char* argument);
+inline void check_pointer(mob_upc_ptr_t p, const char* place, const char* argument) {
+  if (__builtin_expect(p.offset < kGuardBytes || p.thread >= static_cast<uint32_t>(threads()), 0)) {
+    refuse_pointer(p, place, argument);
+  }
+}
 
 // Before a transfer to a thread of another host: orders it behind what the caller wrote there.
 void order_read(mob_upc_ptr_t p, size_t bytes, const char* place);

@@ -137,15 +137,10 @@ void check_started(const char* place) {
   }
 }
 
-void check_pointer(mob_upc_ptr_t p, const char* place, const char* argument) {
-  if (__builtin_expect(p.offset < kGuardBytes, 0)) {
-    check_started(place);
-    die(place, "%s is a null pointer-to-shared", argument);
-  }
-  if (__builtin_expect(p.thread >= static_cast<uint32_t>(threads()), 0)) {
-    check_started(place);
-    die(place, "%s has thread %u; there are threads 0 to %d", argument, p.thread, threads() - 1);
-  }
+void refuse_pointer(mob_upc_ptr_t p, const char* place, const char* argument) {
+  check_started(place);
+  if (p.offset < kGuardBytes) die(place, "%s is a null pointer-to-shared", argument);
+  die(place, "%s has thread %u; there are threads 0 to %d", argument, p.thread, threads() - 1);
 }
 
 int host_of(int thread) { return hosts[static_cast<size_t>(thread)]; }

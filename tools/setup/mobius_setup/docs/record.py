@@ -183,17 +183,17 @@ def _scale(root: Path) -> list[Figure]:
     return figures
 
 
-def _lapi(root: Path) -> list[Figure]:
-    """LAPI beside the native calls, by turns in one program."""
+def _beside_native(root: Path, program: str) -> list[Figure]:
+    """A front beside the native calls, by turns in one program."""
     pattern = re.compile(r"^(.+?) +([\d.]+) ns +([\d.]+) ns +ratio ([\d.]+)$", re.M)
     launches: dict[str, list[list[float]]] = {}
     for _ in range(LAUNCHES):
-        for name, *values in pattern.findall(_launched(root, "micro_lapi")):
+        for name, *values in pattern.findall(_launched(root, program)):
             launches.setdefault(name, []).append([float(value) for value in values])
     figures = []
     for name, values in launches.items():
-        native, lapi, ratio = (statistics.median(one) for one in zip(*values, strict=True))
-        figures.append({"key": name, "native_ns": native, "ns": lapi, "ratio": ratio})
+        native, front, ratio = (statistics.median(one) for one in zip(*values, strict=True))
+        figures.append({"key": name, "native_ns": native, "ns": front, "ratio": ratio})
     return figures
 
 
@@ -252,9 +252,10 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "scheduler-1gbit": lambda root: _scheduler(root, "1gbit"),
     "scheduler": lambda root: _scheduler(root, ""),
     "scale": _scale,
-    "lapi": _lapi,
+    "lapi": lambda root: _beside_native(root, "micro_lapi"),
     "armci": _protocols,
     "shmem": _shmem,
+    "upc": lambda root: _beside_native(root, "micro_upc"),
 }
 
 

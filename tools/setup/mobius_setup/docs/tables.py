@@ -190,12 +190,12 @@ def _lapi_memory(of: Recording) -> str:
     return _table(head, lines, of.source())
 
 
-def _lapi(of: Recording) -> str:
+def _beside_native(of: Recording, front: str, operation: str) -> str:
     lines = [
         [name, time_text(one["native_ns"]), time_text(one["ns"]), ratio_text(one["ratio"])]
         for name, one in of.figures.items()
     ]
-    return _table(("operation: native call; LAPI", "native", "LAPI", "ratio"), lines, of.source())
+    return _table((operation, "native", front, "ratio"), lines, of.source())
 
 
 def _shmem(of: Recording) -> str:
@@ -316,10 +316,11 @@ TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
     "schedule": ("scheduler", _schedule),
     "scale-one-host": ("scale", lambda of: _scale(of, (1,))),
     "scale-between-hosts": ("scale", lambda of: _scale(of, (2, 4))),
-    "lapi": ("lapi", _lapi),
+    "lapi": ("lapi", lambda of: _beside_native(of, "LAPI", "operation: native call; LAPI")),
     "lapi-memory": ("libraries", _lapi_memory),
     "armci": ("armci", _armci),
     "shmem": ("shmem", _shmem),
+    "upc": ("upc", lambda of: _beside_native(of, "UPC", "operation: UPC; native call")),
 }
 
 
