@@ -50,11 +50,11 @@ extern "C" {
 void upc_memget(void* dst, mob_upc_ptr_t src, size_t n) {
   if (n == 0) return;
   check_pointer(src, "upc_memget", "src");
-  const char* const base = mob_upc_bases_[src.thread];
+  char* const base = mob_upc_bases_[src.thread];
   if (base == nullptr) {
     mob_upc_get_remote_(dst, src, n);
   } else if (n <= kShortBytes) {
-    copy(dst, base + src.offset, n);
+    copy(dst, mob_upc_at_(base, src.offset), n);
   } else {
     check(mob_get(static_cast<mob_rank_t>(src.thread), remote(src), dst, n), "upc_memget");
   }
@@ -67,7 +67,7 @@ void upc_memput(mob_upc_ptr_t dst, const void* src, size_t n) {
   if (base == nullptr) {
     mob_upc_put_remote_(dst, src, n);
   } else if (n <= kShortBytes) {
-    copy(base + dst.offset, src, n);
+    copy(mob_upc_at_(base, dst.offset), src, n);
   } else {
     check(mob_put(static_cast<mob_rank_t>(dst.thread), remote(dst), src, n), "upc_memput");
   }

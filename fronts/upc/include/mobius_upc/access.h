@@ -54,14 +54,19 @@ MOB_UPC_INLINE void mob_upc_before_strict_write_(void) {
   __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
+/* Offsets may wrap around. */
+MOB_UPC_INLINE void* mob_upc_at_(char* base, uint64_t offset) {
+  return (void*)((uintptr_t)base + offset);
+}
+
 /** @return where the calling process has the object; null if it lies on another host. */
 MOB_UPC_INLINE void* mob_upc_here(mob_upc_ptr_t p) {
   char* const base = mob_upc_bases_[p.thread];
-  return base != NULL ? base + p.offset : NULL;
+  return base != NULL ? mob_upc_at_(base, p.offset) : NULL;
 }
 
 /** @return where the calling thread's own area has offset `offset`. */
-MOB_UPC_INLINE void* mob_upc_local(uint64_t offset) { return mob_upc_mine_ + offset; }
+MOB_UPC_INLINE void* mob_upc_local(uint64_t offset) { return mob_upc_at_(mob_upc_mine_, offset); }
 
 /**
  * Casts to a private pointer.
@@ -72,10 +77,10 @@ MOB_UPC_INLINE void* mob_upc_local(uint64_t offset) { return mob_upc_mine_ + off
  */
 MOB_UPC_INLINE void* mob_upc_to_private(mob_upc_ptr_t p) {
   if (__builtin_expect(p.thread == (uint32_t)mob_upc_mythread_ && p.offset != 0, 1)) {
-    return mob_upc_mine_ + p.offset;
+    return mob_upc_at_(mob_upc_mine_, p.offset);
   }
   if (mob_upc_is_null(p)) return NULL;
-  return mob_upc_bases_[p.thread] != NULL ? mob_upc_bases_[p.thread] + p.offset
+  return mob_upc_bases_[p.thread] != NULL ? mob_upc_at_(mob_upc_bases_[p.thread], p.offset)
                                           : mob_upc_refuse_private_(p);
 }
 
@@ -89,7 +94,7 @@ MOB_UPC_INLINE void* mob_upc_to_private(mob_upc_ptr_t p) {
 MOB_UPC_INLINE void mob_upc_get_bytes(void* to, mob_upc_ptr_t from, size_t bytes) {
   char* const base = mob_upc_bases_[from.thread];
   if (__builtin_expect(base != NULL, 1)) {
-    __builtin_memcpy(to, base + from.offset, bytes);
+    __builtin_memcpy(to, mob_upc_at_(base, from.offset), bytes);
   } else {
     mob_upc_get_remote_(to, from, bytes);
   }
@@ -98,7 +103,7 @@ MOB_UPC_INLINE void mob_upc_get_bytes(void* to, mob_upc_ptr_t from, size_t bytes
 MOB_UPC_INLINE void mob_upc_put_bytes(mob_upc_ptr_t to, const void* from, size_t bytes) {
   char* const base = mob_upc_bases_[to.thread];
   if (__builtin_expect(base != NULL, 1)) {
-    __builtin_memcpy(base + to.offset, from, bytes);
+    __builtin_memcpy(mob_upc_at_(base, to.offset), from, bytes);
   } else {
     mob_upc_put_remote_(to, from, bytes);
   }
@@ -137,24 +142,24 @@ MOB_UPC_API void mob_upc_put_bits(mob_upc_ptr_t p, uint64_t bit, unsigned width,
 
 /* A volatile access is one instruction, happens as often as the program says, and stays in order
  * with the others of the thread. */
-#define MOB_UPC_DEFINE_ACCESS_(name, T)                                                  \
-  MOB_UPC_INLINE T mob_upc_get_##name(mob_upc_ptr_t p) {                                 \
-    char* const base = mob_upc_bases_[p.thread];                                         \
-    T value;                                                                             \
-    if (__builtin_expect(base != NULL, 1)) return *(const volatile T*)(base + p.offset); \
-    mob_upc_get_remote_(&value, p, sizeof value);                                        \
-    return value;                                                                        \
-  }                                                                                      \
-  MOB_UPC_INLINE T mob_upc_put_##name(mob_upc_ptr_t p, T value) {                        \
-    char* const base = mob_upc_bases_[p.thread];                                         \
-    if (__builtin_expect(base != NULL, 1)) {                                             \
-      *(volatile T*)(base + p.offset) = value;                                           \
-    } else {                                                                             \
-      const T copy = value;                                                              \
-      mob_upc_put_remote_(p, &copy, sizeof copy);                                        \
-    }                                                                                    \
-    return value;                                                                        \
-  }                                                                                      \
+#define MOB_UPC_DEFINE_ACCESS_(name, T)                                                            \
+  MOB_UPC_INLINE T mob_upc_get_##name(mob_upc_ptr_t p) {                                           \
+    char* const base = mob_upc_bases_[p.thread];                                                   \
+    T value;                                                                                       \
+    if (__builtin_expect(base != NULL, 1)) return *(const volatile T*)mob_upc_at_(base, p.offset); \
+    mob_upc_get_remote_(&value, p, sizeof value);                                                  \
+    return value;                                                                                  \
+  }                                                                                                \
+  MOB_UPC_INLINE T mob_upc_put_##name(mob_upc_ptr_t p, T value) {                                  \
+    char* const base = mob_upc_bases_[p.thread];                                                   \
+    if (__builtin_expect(base != NULL, 1)) {                                                       \
+      *(volatile T*)mob_upc_at_(base, p.offset) = value;                                           \
+    } else {                                                                                       \
+      const T copy = value;                                                                        \
+      mob_upc_put_remote_(p, &copy, sizeof copy);                                                  \
+    }                                                                                              \
+    return value;                                                                                  \
+  }                                                                                                \
   MOB_UPC_DEFINE_STRICT_(name, T)
 #define MOB_UPC_DEFINE_STRICT_(name, T)                                  \
   MOB_UPC_INLINE T mob_upc_get_strict_##name(mob_upc_ptr_t p) {          \
