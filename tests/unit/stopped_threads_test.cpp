@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -121,6 +123,27 @@ TEST_F(Stopping, OneThatBlocksTheSignalIsLeft) {
   }
   const auto count = others.counts();
   while (others.counts() == count) std::this_thread::yield();
+}
+
+// Without a descriptor nobody knows which threads there are. That is told, and no thread is said to
+// block the signal.
+TEST_F(Stopping, ThreadsThatCannotBeListedAreToldApartFromThoseThatBlockTheSignal) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  int left = 0;
+  int error = 0;
+  {
+    const StoppedThreads stopped;
+    left = stopped.left();
+    error = stopped.error();
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_GT(left, 0);
+  EXPECT_EQ(error, EMFILE);
+  const StoppedThreads stopped;
+  EXPECT_EQ(stopped.error(), 0);
 }
 
 // The C library blocks all signals in a thread that it has just started, also those that programs
