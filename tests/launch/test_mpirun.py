@@ -228,7 +228,9 @@ def test_a_program_that_is_linked_with_its_front(tree: Tree) -> None:
 
 def test_an_mpi_inside_the_program_cannot_be_preloaded(tree: Tree) -> None:
     tree.compile(tree.folder / "whole", LIBRARY + "int main(void) { return 0; }\n", "-rdynamic")
-    assert "linked statically" in tree.refused("./mpiexec.hydra", "./whole")
+    said = tree.refused("./mpiexec.hydra", "./whole")
+    assert "linked statically" in said
+    assert "its MPI as a shared library" in said
 
 
 def test_a_launcher_option_that_would_replace_the_front(tree: Tree) -> None:

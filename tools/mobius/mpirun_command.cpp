@@ -220,8 +220,8 @@ int mpirun_command(std::span<char*> arguments) {
   if (options.front == MpiAbi::kUnknown) {
     if (found.mpi.kind == MpiProgram::Kind::kInside) {
       return refuse(
-          "{} holds its MPI itself (linked statically), so nothing can be preloaded: link it with "
-          "-lmobius_NAME before its MPI (docs/fronts/mpi.md)",
+          "{} holds its MPI itself (linked statically), and the calls of such an MPI cannot be "
+          "served: link it with its MPI as a shared library (docs/fronts/mpi.md)",
           found.program);
     }
     if (const std::string problem = mismatch(found); !problem.empty()) return refuse("{}", problem);

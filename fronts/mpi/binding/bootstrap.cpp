@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "binding/bootstrap.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -75,6 +79,18 @@ bool is_job_of(MPI_Comm everybody) {
   return mob_rank() == rank && mob_size() == size;
 }
 
+// Whether each process may make shared memory. mob_init_mpi() ends all of them if one may not.
+bool all_may_share(MPI_Comm everybody) {
+  const int memory = memfd_create("mobius", MFD_CLOEXEC);
+  const char mine = memory >= 0 ? 1 : 0;
+  if (memory >= 0) static_cast<void>(close(memory));
+  int size = 0;
+  static_cast<void>(real::Comm_size(everybody, &size));
+  std::vector<char> all(static_cast<size_t>(size));
+  return real::Allgather(&mine, 1, MPI_BYTE, all.data(), 1, MPI_BYTE, everybody) == MPI_SUCCESS &&
+         std::ranges::all_of(all, [](char each) { return each != 0; });
+}
+
 // The reason why there is no job; empty if there is one.
 std::string begin_job(Life* own, MPI_Comm everybody) {
   if (is_off()) return "MOBIUS_MPI_WINDOWS=off";
@@ -83,6 +99,9 @@ std::string begin_job(Life* own, MPI_Comm everybody) {
     if (everybody == MPI_COMM_NULL) return "the MPI could not make a session and a communicator";
   }
   own->is_ours = mob_initialized() == 0;
+  if (own->is_ours && !all_may_share(everybody)) {
+    return "a process may not make shared memory (memfd_create)";
+  }
   const auto* handle = reinterpret_cast<const void*>(number_of(everybody));
   if (own->is_ours && mob_init_mpi(handle) != MOB_OK) return mob_last_error();
   if (!is_job_of(everybody)) return "the program's job of Möbius is not that of MPI_COMM_WORLD";

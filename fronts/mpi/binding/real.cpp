@@ -44,7 +44,7 @@ void* find_function(const char* name) {
   std::fprintf(stderr,
                "libmobius_" MOBIUS_MPI_FRONT
                ": the MPI of this process has no %s; "
-               "is it the MPI that this library is for?\n",
+               "is it the MPI that this library is for, and a shared library?\n",
                name);
   std::abort();
 }

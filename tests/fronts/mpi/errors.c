@@ -19,6 +19,9 @@ int main(int argc, char** argv) {
   double *mine, values[4] = {1, 2, 3, 4}, result[4];
   MPI_Group all;
   MPI_Errhandler handler;
+  int flag;
+  MPI_Aint size;
+  void* base;
   MPI(MPI_Win_allocate(80, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
   MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
   MPI(MPI_Comm_group(MPI_COMM_WORLD, &all));
@@ -35,13 +38,18 @@ int main(int argc, char** argv) {
   FAILS(MPI_Win_flush_local(0, win), MPI_ERR_RMA_SYNC);
   FAILS(MPI_Win_complete(win), MPI_ERR_RMA_SYNC);
   FAILS(MPI_Win_wait(win), MPI_ERR_RMA_SYNC);
+  FAILS(MPI_Win_test(win, &flag), MPI_ERR_RMA_SYNC);
+  FAILS(MPI_Win_flush_local_all(win), MPI_ERR_RMA_SYNC);
 
   /* Locks. */
   FAILS(MPI_Win_lock(12345, 0, 0, win), MPI_ERR_LOCKTYPE);
   FAILS(MPI_Win_lock(MPI_LOCK_SHARED, check_size, 0, win), MPI_ERR_RANK);
   FAILS(MPI_Win_lock(MPI_LOCK_SHARED, -77, 0, win), MPI_ERR_RANK);
   FAILS(MPI_Win_lock(MPI_LOCK_SHARED, 0, 1 << 20, win), MPI_ERR_ASSERT);
+  FAILS(MPI_Win_lock_all(1 << 20, win), MPI_ERR_ASSERT);
   FAILS(MPI_Win_fence(1 << 20, win), MPI_ERR_ASSERT);
+  FAILS(MPI_Win_post(all, 1 << 20, win), MPI_ERR_ASSERT);
+  FAILS(MPI_Win_start(all, 1 << 20, win), MPI_ERR_ASSERT);
   MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
   FAILS(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win), MPI_ERR_RMA_SYNC);
   FAILS(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
@@ -108,7 +116,10 @@ int main(int argc, char** argv) {
   FAILS(MPI_Win_attach(dynamic, values + 1, sizeof *values), MPI_ERR_RMA_ATTACH);
   FAILS(MPI_Win_detach(dynamic, values + 1), MPI_ERR_RMA_ATTACH);
   MPI(MPI_Win_detach(dynamic, values));
+  FAILS(MPI_Win_shared_query(dynamic, 0, &size, &flag, &base), MPI_ERR_RMA_FLAVOR);
+  FAILS(MPI_Win_shared_query(win, check_size, &size, &flag, &base), MPI_ERR_RANK);
   MPI(MPI_Win_free(&dynamic));
+  CHECK(dynamic == MPI_WIN_NULL);
 
   /* A handler of the program is called, and the call returns. */
   MPI(MPI_Win_create_errhandler(note, &handler));
@@ -122,6 +133,10 @@ int main(int argc, char** argv) {
   MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   CHECK(MPI_Win_create(values, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own) != MPI_SUCCESS);
   CHECK(MPI_Win_create(values, 8, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &own) != MPI_SUCCESS);
+  MPI_Win none = MPI_WIN_NULL;
+  FAILS(MPI_Win_free(&none), MPI_ERR_WIN);
+  FAILS(MPI_Put(values, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, none), MPI_ERR_WIN);
+  FAILS(MPI_Win_fence(0, none), MPI_ERR_WIN);
   MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 
   MPI(MPI_Group_free(&all));

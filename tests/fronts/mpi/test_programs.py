@@ -52,6 +52,35 @@ def test_sessions(mpi: Mpi, count: int, tmp_path: Path) -> None:
     assert done.err.count("4 MPI windows served\n") == count, done.told
 
 
+def test_a_window_that_is_not_freed_is_told_at_the_end(mpi: Mpi, tmp_path: Path) -> None:
+    binary = mpi.compile("endings.c", tmp_path / "endings")
+    done = mpi.by_mobius(2, binary, "live")
+    assert done.code == 0, done.told
+    assert "endings passed" in done.out, done.told
+    assert done.err.count("the MPI ends with windows that were not freed") == 2, done.told
+
+
+def test_a_process_that_dies_in_an_epoch_ends_the_job(mpi: Mpi, tmp_path: Path) -> None:
+    binary = mpi.compile("endings.c", tmp_path / "endings")
+    done = mpi.by_mobius(3, binary, "dead")
+    assert done.code != 0, done.told
+    assert "without one process" not in done.out, done.told
+
+
+@pytest.mark.parametrize(("refused", "served"), [("copy", 1), ("memory", 0)])
+def test_the_kernel_refuses_a_system_call(
+    mpi: Mpi, refused: str, served: int, tmp_path: Path
+) -> None:
+    """Without copies between processes the owner copies; without memory there is no job."""
+    binary = mpi.compile("confined.c", tmp_path / "confined")
+    done = mpi.by_mobius(2, binary, refused, stats=True)
+    assert done.code == 0, done.told
+    assert "confined passed" in done.out, done.told
+    assert done.err.count(f": {served} MPI windows served") == 2, done.told
+    assert served or done.err.count("1 left to the MPI (a process may not make ") == 2, done.told
+
+
+@pytest.mark.full
 def test_disconnected_communicators_leave_no_memory_behind(mpi: Mpi, tmp_path: Path) -> None:
     """The team of each takes a piece of 2 MiB of the window."""
     binary = mpi.compile("disconnected.c", tmp_path / "disconnected")

@@ -42,6 +42,18 @@ def test_linked_before_the_mpi(mpi: Mpi, tmp_path: Path) -> None:
     assert "which it is linked with" in mpi.by_mobius(2, program).err
 
 
+def test_a_front_within_the_program(mpi: Mpi, tmp_path: Path) -> None:
+    archives = [mpi.library.with_suffix(".a"), mpi.library.with_name("libmobius.a")]
+    for archive in archives:
+        if not archive.is_file():
+            pytest.skip(f"{archive.name} was not built")
+    program = mpi.compile("windows.c", tmp_path / "holds", *map(str, archives), "-lstdc++")
+    done = mpi.start(2, program, env={"MOBIUS_STATS": "1"})
+    assert done.code == 0, done.told
+    assert "windows of 2 processes are right" in done.out, done.told
+    assert "operations by target" in done.err, done.told
+
+
 @pytest.mark.parametrize("interface", ["MPIF_H", "USE_MPI", "USE_MPI_F08"])
 def test_fortran(mpi: Mpi, tmp_path: Path, interface: str) -> None:
     if shutil.which(mpi.fortran) is None:

@@ -244,6 +244,57 @@ def _other_shmem(root: Path, folder: Path) -> Callable[[], str] | None:
     ).stdout  # fmt: skip
 
 
+_MPI_LINE: Final = re.compile(r"^(\w.+?): +(\S.*?) +([\d.]+) ns$", re.M)
+_MPI_WORDS: Final = {
+    "openmpi": ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none"),
+    "mpich": (),
+}
+# Two processes in user namespaces of their own, which share no memory, over a network of theirs.
+_MPI_NETWORK: Final = (
+    "ip link set lo up && ip link add host0 type veth peer name host1 && "
+    "ip addr add 10.77.0.1/24 dev host0 && ip link set host0 up && ip link set host1 up"
+)
+
+
+def _mpi(root: Path) -> list[Figure]:
+    """Windows of each MPI alone and with its front, by turns."""
+    found: dict[str, list[float]] = {}
+    as_root = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
+    between = {"MOBIUS_INTERFACE": "host0", "UCX_POSIX_USE_PROC_LINK": "n"}
+
+    def note(library: str, command: list[str], settings: dict[str, str]) -> None:
+        done = subprocess.run(
+            command, cwd=root, env={**os.environ, **as_root, **settings},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        )  # fmt: skip
+        for memory, name, value in _MPI_LINE.findall(done.stdout):
+            found.setdefault(f"{library} {memory}: {name}", []).append(float(value))
+
+    with tempfile.TemporaryDirectory(prefix="mob-") as folder:
+        for mpi, words in _MPI_WORDS.items():
+            programs = root / ".mobius" / "peers" / mpi / "bin"
+            windows = f"{folder}/{mpi}"
+            build = [str(programs / "mpicc"), "-O2", "bench/fronts/mpi.c", "-o", windows]
+            if not Path(build[0]).is_file() or subprocess.run(build, cwd=root).returncode != 0:
+                continue
+            launcher = [str(programs / "mpiexec"), "-n", "2", *words]
+            mobius = [str(root / _PROGRAMS / "mobius"), "mpirun", "--quiet"]
+            network = ["unshare", "--net", "sh", "-c", f'{_MPI_NETWORK} && exec "$@"', "sh"]
+            hosts = [*launcher, "unshare", "--user", "--map-root-user", windows, "two hosts"]
+            preload = {"LD_PRELOAD": str(root / "build/release/lib/libmobius_mpich.so")}
+            for _ in range(LAUNCHES):
+                note(mpi, [*launcher, windows], {})
+                note(f"{mpi}+mobius", [*mobius, *launcher, windows], {})
+                if mpi == "mpich":  # the other one starts no processes that share no memory with it
+                    note(mpi, [*network, *hosts], between)
+                    note(f"{mpi}+mobius", [*network, *hosts], {**between, **preload})
+    return [
+        {"key": key, "ns": statistics.median(all_), "low_ns": min(all_), "high_ns": max(all_),
+         "launches": len(all_)}
+        for key, all_ in found.items()
+    ]  # fmt: skip
+
+
 PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "instructions": _instructions,
     "micro": _micro,
@@ -256,6 +307,7 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "armci": _protocols,
     "shmem": _shmem,
     "upc": lambda root: _beside_native(root, "micro_upc"),
+    "mpi": _mpi,
 }
 
 

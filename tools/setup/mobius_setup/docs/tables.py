@@ -210,6 +210,22 @@ def _shmem(of: Recording) -> str:
 _SHMEM_COLUMNS: Final = ("bare_ns", "ns", "peer_ns")
 
 
+def _mpi(of: Recording) -> str:
+    rows = []
+    names = dict.fromkeys(key.partition(" ")[2] for key in of.figures)
+    for name in names:
+        row = [name]
+        for library in _PEERS:
+            own, fronted = of.find(f"{library} {name}"), of.find(f"{library}+mobius {name}")
+            row += [time_text(one["ns"]) if one else NONE for one in (own, fronted)]
+            row.append(ratio_text(fronted["ns"] / own["ns"]) if own and fronted else NONE)
+        rows.append(row)
+    head = ["memory: operation"]
+    for label in ("Open MPI", "MPICH"):
+        head += [label, "with the front", "ratio"]
+    return _table(head, rows, of.source())
+
+
 def _armci(of: Recording) -> str:
     lines = []
     libraries = ("armci", *_PEERS)
@@ -321,6 +337,7 @@ TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
     "armci": ("armci", _armci),
     "shmem": ("shmem", _shmem),
     "upc": ("upc", lambda of: _beside_native(of, "UPC", "operation: UPC; native call")),
+    "mpi": ("mpi", _mpi),
 }
 
 
