@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from upc_tools import ROOT, mobupcc, start
+from upc_tools import ROOT, binaries, mobupcc, run, start
 
 PROGRAMS = Path(__file__).parent / "programs"
 SINGLE = ["arrays.upc", "pointers.upc", "records.upc", "loops.upc", "headers.upc"]
@@ -65,3 +65,51 @@ def test_example(tmp_path: Path) -> None:
     done = start(program, 4)
     assert done.code == 0, done.told
     assert "right" in done.out, done.told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], ""),
+        (["1"], "checked.upc:14: thread 0: index 20 of shared array 'a' is out of range"),
+        (["1", "2"], "checked.upc:15: thread 0: the pointer is a null pointer-to-shared"),
+        (["1", "2", "3"], "checked.upc:16: thread 0: cast of a pointer with affinity to thread 1"),
+    ],
+)
+def test_checks_at_run_time(checked: Path, arguments: list[str], message: str) -> None:
+    done = run([binaries() / "mobius", "run", "-n", "2", checked, *arguments], checked.parent)
+    assert (done.code == 0) == (message == ""), done.told
+    assert message in done.err, done.told
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program with mistakes, compiled with checks."""
+    folder = tmp_path_factory.mktemp("checked")
+    return built(folder, "-fsanitize=shared", PROGRAMS / "checked.upc")
+
+
+def test_separate_compilation_as_a_makefile_does(tmp_path: Path) -> None:
+    for name in ("parts.upc", "parts_other.upc", "parts_plain.c"):
+        done = mobupcc(tmp_path, "-fupc-threads-2", "-D", "COUNT=2", "-MD", "-c", PROGRAMS / name)
+        assert done.code == (1 if name == "parts.upc" else 0), done.told
+    assert "THREADS is a number" in done.err or (tmp_path / "parts_plain.o").exists()
+    words = (tmp_path / "parts_other.d").read_text(encoding="utf-8").replace("\\\n", " ").split()
+    assert words[0] == "parts_other.o:"
+    assert {"parts.h", "upc_strict.h"} <= {Path(word).name for word in words}
+
+
+def test_errors_are_at_lines_of_the_source(tmp_path: Path) -> None:
+    source = tmp_path / "wrong.upc"
+    source.write_text("#include <stdio.h>\nshared int a[THREADS];\nint f(void) {\n  return a;\n}\n")
+    done = mobupcc(tmp_path, "-c", source)
+    assert done.code == 1
+    assert "wrong.upc:4: error:" in done.err, done.told
+    source.write_text("#include <stdio.h>\nint f(void) {\n  int unused;\n  return 0;\n}\n")
+    done = mobupcc(tmp_path, "-Wall", "-c", source)
+    assert done.code == 0
+    assert "wrong.upc:3:" in done.err, done.told
+    done = mobupcc(tmp_path, "-E", source)
+    assert (done.code, "int unused;" in done.out) == (0, True), done.told
+    done = mobupcc(tmp_path, tmp_path / "missing.upc")
+    assert (done.code, "there is no file" in done.err) == (1, True), done.told

@@ -20,6 +20,7 @@ HELP = """\
 mobupcc: compiles and links UPC programs. Options are those of gcc, and:
 
   --threads=N, -fupc-threads-N  the number of threads; without it, what the program is started with
+  -fsanitize=shared             checks indices, pointers and casts of shared objects at run time
   --save-c                      keeps the C text of a.upc as a.upc.c beside the output
   --static-mobius               links libmobius_upc.a and libmobius.a
   -show                         prints the commands for linking and for C; runs nothing
@@ -160,7 +161,9 @@ class Driver:
             try:
                 extra = tuple(self.dependency_options(str(source), output))
                 preprocessed = preprocess(source, self.environment(), extra)
-                result, problems = translate(preprocessed, str(source), parsed.threads)
+                result, problems = translate(
+                    preprocessed, str(source), parsed.threads, checks=parsed.checks
+                )
             except PreprocessorError as refused:
                 self.failed = refused.code
                 return

@@ -56,6 +56,7 @@ class Unit:
     problems: Problems
     threads: int | None
     cursor: Cursor
+    checks: bool = False  # -fsanitize=shared
     keeps: list[Any] = field(default_factory=list)  # what the cursors point into
 
 
@@ -112,7 +113,7 @@ def parse(
         for problem in others:
             problems.add(problem)
         problems.raise_errors()
-        unit = Unit(source, layouts, problems, threads, tree.cursor, [index, tree])
+        unit = Unit(source, layouts, problems, threads, tree.cursor, keeps=[index, tree])
         resolve_stars(unit)
         return unit
     raise AssertionError

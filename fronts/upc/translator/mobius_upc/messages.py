@@ -18,6 +18,9 @@ SHARED_TO_PRIVATE = (
     "a pointer to shared becomes a pointer to private memory only by a cast, and only where it has "
     "affinity to MYTHREAD: write the cast"
 )
+SHARED_TO_NUMBER = (
+    "a pointer to shared is no value of this type: write *p for what it points to, or a cast"
+)
 NO_BIT_ADDRESS = "a bit field has no address"
 GENERIC_ARITHMETIC = (
     "a 'shared void *' cannot be counted from: cast it to the type of the elements first"

@@ -61,6 +61,7 @@ class Command:
     show: bool = False
     static: bool = False
     save_c: bool = False
+    checks: bool = False
     help: bool = False
     includes: list[Path] = field(default_factory=list)
     libraries: list[str] = field(default_factory=list)
@@ -138,6 +139,11 @@ class _Parser:
             result.includes.append(Path(argument.partition("=")[2]))
         elif argument.startswith("--mobius-library="):
             result.libraries.append(argument.partition("=")[2])
+        elif argument.startswith("-fsanitize=") and "shared" in argument[11:].split(","):
+            result.checks = True
+            others = [name for name in argument[11:].split(",") if name != "shared"]
+            if others:
+                self.plain(f"-fsanitize={','.join(others)}")
         elif argument == "-x":
             language = self.value(argument)
             self.language = "" if language == "none" else language

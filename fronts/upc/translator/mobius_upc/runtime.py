@@ -170,6 +170,21 @@ def is_my_turn(number: str) -> str:
     return f"mob_upc_is_my_turn({number})"
 
 
+def checked(pointer: str, size: str, where: str) -> str:
+    """The pointer, after a check that an object of a size is there."""
+    return f"mob_upc_checked({pointer}, {size}, {where})"
+
+
+def checked_index(index: str, count: str, name: str, where: str) -> str:
+    """The index, after a check that it is one of an array."""
+    return f"mob_upc_checked_index({index}, {count}, {name}, {where})"
+
+
+def checked_cast(pointer: str, where: str) -> str:
+    """The pointer, after a check that its object is this thread's."""
+    return f"mob_upc_checked_cast({pointer}, {where})"
+
+
 def get_bits(pointer: str, first: int, width: int, is_signed: bool) -> str:
     """Reads a bit field."""
     word = "signed_bits" if is_signed else "bits"

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .. import cursors, runtime
 from ..cursors import Cursor, Kind, Type, TypeKind
 from ..layout import INDEFINITE, Layout
+from ..printer import quoted
+from ..types import count_text
 
 if TYPE_CHECKING:
     from .expressions import Expressions
@@ -24,6 +26,10 @@ class Target:
     strict: bool
     local: str = ""
     field: Cursor | None = None  # a bit field: `pointer` is that of its record
+
+    def at(self, pointer: str) -> Target:
+        """The same object, named by another text."""
+        return replace(self, pointer=pointer, local="")
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,15 @@ class Accesses:
     # Places
 
     def target(self, cursor: Cursor) -> Target:
+        """Where a shared lvalue is, to be read or written."""
+        found = self.place(cursor)
+        if not self.context.checks or cursors.is_array(found.kind):
+            return found
+        kind = found.kind if found.field is None else cursors.type_of(found.field.semantic_parent)
+        size = f"sizeof({self.types.plain_type(kind)})"
+        return found.at(runtime.checked(found.pointer, size, self.context.where(cursor)))
+
+    def place(self, cursor: Cursor) -> Target:
         """Where a shared lvalue is."""
         cursor = self.context.core(cursor)
         kind = cursors.type_of(cursor)
@@ -114,7 +129,7 @@ class Accesses:
             return Target(self.expressions.value(cursors.children(cursor)[0]), kind, layout, strict)
         if node == Kind.BINARY_OPERATOR:  # a comma, an assignment
             before, last = cursors.children(cursor)
-            inner = self.target(last)
+            inner = self.place(last)
             pointer = f"({self.expressions.discarded(before)}, {inner.pointer})"
             return Target(pointer, kind, inner.layout, strict, "", inner.field)
         self.context.complain(cursor, "this form of a shared object is not supported")
@@ -137,8 +152,9 @@ class Accesses:
     def row(self, cursor: Cursor) -> Row:
         """The base and the whole index of a chain of subscripts."""
         base, index = self.subscript_parts(cursor)
-        text = scaled(self.expressions.value(index), self.types.elements(cursors.type_of(cursor)))
         inner = self.context.core(base)
+        value = self.checked_index(inner, index)
+        text = scaled(value, self.types.elements(cursors.type_of(cursor)))
         if not cursors.is_array(cursors.type_of(inner)):
             return Row(base, False, text, (index,))
         if cursors.kind_of(inner) == Kind.ARRAY_SUBSCRIPT_EXPR:
@@ -148,6 +164,16 @@ class Accesses:
             )
         return Row(inner, True, text, (index,))
 
+    def checked_index(self, array: Cursor, index: Cursor) -> str:
+        """The value of an index, checked if that was asked for and the array's size is known."""
+        text = self.expressions.value(index)
+        counts = cursors.dimensions(cursors.type_of(array))
+        if not self.context.checks or not counts or counts[0] < 0:
+            return text
+        count = count_text(counts[0], self.context.threads)
+        name = quoted(self.context.source.text[slice(*cursors.extent(array))])
+        return runtime.checked_index(text, count, name, self.context.where(index))
+
     def row_pointer(self, row: Row, layout: Layout) -> str:
         """A pointer to an element."""
         if row.is_array and cursors.kind_of(row.base) == Kind.DECL_REF_EXPR:
@@ -155,7 +181,7 @@ class Accesses:
             size = self.types.element_size(cursors.type_of(row.base))
             return runtime.element(shared.c_name, row.index, size, layout.block)
         if row.is_array:
-            pointer = self.target(row.base).pointer
+            pointer = self.place(row.base).pointer
             size = self.types.element_size(cursors.type_of(row.base))
         else:
             pointer = self.expressions.value(row.base)
@@ -173,7 +199,7 @@ class Accesses:
             local = ""
         else:
             record = cursors.type_of(self.context.core(base))
-            inner = self.target(base)
+            inner = self.place(base)
             pointer, local = inner.pointer, inner.local
         declaration = cursor.referenced
         name = cursor.spelling
@@ -238,7 +264,7 @@ class Accesses:
         before = self.context.fresh("o")
         after = self.context.fresh("n")
         kind = self.types.plain_type(target.kind)
-        here = Target(pointer, target.kind, target.layout, target.strict, "", target.field)
+        here = target.at(pointer)
         if cursors.is_pointer_to_shared(target.kind):
             count = f"({operand})" if operator == "+" else f"-(ptrdiff_t)({operand})"
             changed = self.expressions.advanced(before, target.kind, count)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from .. import cursors
 from ..cursors import Cursor, Kind, Type
 from ..frontend import BEFORE, Unit
+from ..printer import quoted
 from ..problems import Problem
 from ..types import TypeWriter
 
@@ -67,6 +68,7 @@ class Context:
         self.source = unit.source
         self.layouts = unit.layouts
         self.threads = unit.threads
+        self.checks = unit.checks
         self.types = TypeWriter(unit.layouts, unit.threads)
         self.objects: dict[str, SharedObject] = {}  # by key_of() of the declaration
         self.renamed: dict[int, str] = {}  # name_at() of a declaration → name of what was hoisted
@@ -88,6 +90,11 @@ class Context:
         """Notes a problem at a cursor."""
         place = self.source.place(cursors.start_of(cursor))
         self.unit.problems.add(Problem(place, message, severity))
+
+    def where(self, cursor: Cursor) -> str:
+        """The string literal that says where a cursor is, for messages at run time."""
+        place = self.source.place(cursors.start_of(cursor))
+        return quoted(f"{place.file}:{place.line}")
 
     # Text
 

@@ -9,7 +9,6 @@ from typing import Protocol
 from .. import cursors, messages, runtime
 from ..cursors import Cursor, Kind, Type, TypeKind
 from ..layout import Layout
-from ..printer import quoted
 from ..types import is_involved
 from .accesses import Accesses
 from .context import Context, SharedObject
@@ -92,7 +91,7 @@ class Expressions:
             if cursors.kind_of(node) not in LVALUES and operation is not None:
                 return operation(self, node)
             if cursors.is_array(cursors.type_of(node)):
-                return self.accesses.target(node).pointer
+                return self.accesses.place(node).pointer
             is_binary = cursors.kind_of(node) == Kind.BINARY_OPERATOR and operation is not None
             if is_binary and cursors.binary_operator(node) != ",":
                 return self.binary(node)
@@ -147,8 +146,10 @@ class Expressions:
                     cursor,
                     messages.SHARED_TO_PRIVATE,
                 )
-            if plain.kind == TypeKind.BOOL:
+            elif plain.kind == TypeKind.BOOL:
                 return self.condition(cursor)
+            elif plain.kind != TypeKind.VOID:
+                self.context.complain(cursor, messages.SHARED_TO_NUMBER)
         return self.value(cursor)
 
     def retargeted(self, cursor: Cursor, kind: Type) -> str:
@@ -218,7 +219,7 @@ class Expressions:
         operand = cursors.children(cursor)[0]
         inner = self.context.core(operand)
         if operator == "&" and self.accesses.is_shared(inner):
-            target = self.accesses.target(inner)
+            target = self.accesses.place(inner)
             if target.field is not None:
                 self.context.complain(cursor, messages.NO_BIT_ADDRESS)
             return target.pointer
@@ -400,6 +401,8 @@ class Expressions:
             plain = cursors.canonical(kind)
             value = self.value(operand)
             if plain.kind == TypeKind.POINTER:
+                if self.context.checks:
+                    value = runtime.checked_cast(value, self.context.where(cursor))
                 return f"(({self.types.declare(kind, '')}){runtime.to_private(value)})"
             if plain.kind == TypeKind.VOID:
                 return f"((void){value})"
@@ -493,8 +496,7 @@ class Expressions:
         plain, valued = runtime.STATEMENTS[name]
         if name == "__upc_fence":
             return f"{plain}()"
-        place = self.context.source.place(cursors.start_of(cursor))
-        where = quoted(f"{place.file}:{place.line}")
+        where = self.context.where(cursor)
         if not arguments:
             return f"{plain}({where})"
         return f"{valued}({self.value(arguments[0])}, {where})"

@@ -28,11 +28,17 @@ class Locals:
 
     def lvalue(self, cursor: Cursor) -> str:
         """The text of a plain lvalue for an element; "": it may be another thread's."""
+        if self.context.checks:
+            return ""
         row = self.expressions.accesses.row(cursor)
         if not row.is_array:
             return self.pointed(row)
         if cursors.kind_of(row.base) != Kind.DECL_REF_EXPR:
             return ""
+        return self.static(cursor, row)
+
+    def static(self, cursor: Cursor, row: Row) -> str:
+        """As lvalue(), for an element of an array with static storage."""
         array = cursors.type_of(row.base)
         layout = self.types.layout(array)
         if layout.block == 0 or cursors.is_array(cursors.type_of(cursor)):
