@@ -180,7 +180,7 @@ static void together(mob_upc_ptr_t lock, mob_mutexes_t mutexes) {
        mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_INT64, &mine, &all, 1),
        upc_all_reduceL(target, array, UPC_ADD, (size_t)mob_upc_threads(), 1, NULL, 0));
   PAIR(
-      "upc_lock, upc_unlock, wanted by all; mob_mutex", 2000,
+      "upc_lock, upc_unlock, wanted by all; mob_mutex_lock", 2000,
       {
         mob_mutex_lock(mutexes, 0, 0, NULL);
         mob_mutex_unlock(mutexes, 0, 0);
@@ -194,7 +194,7 @@ static void together(mob_upc_ptr_t lock, mob_mutexes_t mutexes) {
 static void alone(mob_upc_ptr_t lock, mob_mutexes_t mutexes) {
   void* block = NULL;
   PAIR(
-      "upc_lock, upc_unlock, free; mob_mutex", 20000,
+      "upc_lock, upc_unlock, free; mob_mutex_lock", 20000,
       {
         mob_mutex_lock(mutexes, 0, 0, NULL);
         mob_mutex_unlock(mutexes, 0, 0);

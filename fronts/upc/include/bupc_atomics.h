@@ -22,33 +22,34 @@
 extern "C" {
 #endif
 
-#define MOB_UPC_ATOMIC_WORDS_(suffix, mode, T, P)                       \
-  MOB_UPC_API T bupc_atomic##suffix##_read_##mode(P target);            \
-  MOB_UPC_API void bupc_atomic##suffix##_set_##mode(P target, T value); \
-  MOB_UPC_API T bupc_atomic##suffix##_swap_##mode(P target, T value);   \
-  MOB_UPC_API T bupc_atomic##suffix##_cswap_##mode(P target, T old_value, T new_value);
-#define MOB_UPC_ATOMIC_NUMBERS_(suffix, mode, T, P)                            \
-  MOB_UPC_ATOMIC_WORDS_(suffix, mode, T, P)                                    \
-  MOB_UPC_API T bupc_atomic##suffix##_mswap_##mode(P target, T mask, T value); \
-  MOB_UPC_API T bupc_atomic##suffix##_fetchadd_##mode(P target, T value);      \
-  MOB_UPC_API T bupc_atomic##suffix##_fetchand_##mode(P target, T value);      \
-  MOB_UPC_API T bupc_atomic##suffix##_fetchor_##mode(P target, T value);       \
-  MOB_UPC_API T bupc_atomic##suffix##_fetchxor_##mode(P target, T value);      \
-  MOB_UPC_API T bupc_atomic##suffix##_fetchnot_##mode(P target);
-#define MOB_UPC_ATOMIC_MODES_(WHICH, suffix, T)    \
-  WHICH(suffix, relaxed, T, MOB_UPC_SHARED_(void)) \
-  WHICH(suffix, strict, T, MOB_UPC_SHARED_(void))  \
-  WHICH(suffix, private, T, void*)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, I, int)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, UI, unsigned int)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, L, long)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, UL, unsigned long)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, I64, int64_t)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, U64, uint64_t)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, I32, int32_t)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, U32, uint32_t)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_WORDS_, F, float)
-MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_WORDS_, D, double)
+/* The whole names, since <complex.h> defines I. */
+#define MOB_UPC_ATOMIC_WORDS_(name, mode, T, P)          \
+  MOB_UPC_API T name##_read_##mode(P target);            \
+  MOB_UPC_API void name##_set_##mode(P target, T value); \
+  MOB_UPC_API T name##_swap_##mode(P target, T value);   \
+  MOB_UPC_API T name##_cswap_##mode(P target, T old_value, T new_value);
+#define MOB_UPC_ATOMIC_NUMBERS_(name, mode, T, P)               \
+  MOB_UPC_ATOMIC_WORDS_(name, mode, T, P)                       \
+  MOB_UPC_API T name##_mswap_##mode(P target, T mask, T value); \
+  MOB_UPC_API T name##_fetchadd_##mode(P target, T value);      \
+  MOB_UPC_API T name##_fetchand_##mode(P target, T value);      \
+  MOB_UPC_API T name##_fetchor_##mode(P target, T value);       \
+  MOB_UPC_API T name##_fetchxor_##mode(P target, T value);      \
+  MOB_UPC_API T name##_fetchnot_##mode(P target);
+#define MOB_UPC_ATOMIC_MODES_(WHICH, name, T)    \
+  WHICH(name, relaxed, T, MOB_UPC_SHARED_(void)) \
+  WHICH(name, strict, T, MOB_UPC_SHARED_(void))  \
+  WHICH(name, private, T, void*)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicI, int)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicUI, unsigned int)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicL, long)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicUL, unsigned long)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicI64, int64_t)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicU64, uint64_t)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicI32, int32_t)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_NUMBERS_, bupc_atomicU32, uint32_t)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_WORDS_, bupc_atomicF, float)
+MOB_UPC_ATOMIC_MODES_(MOB_UPC_ATOMIC_WORDS_, bupc_atomicD, double)
 #undef MOB_UPC_ATOMIC_WORDS_
 #undef MOB_UPC_ATOMIC_NUMBERS_
 #undef MOB_UPC_ATOMIC_MODES_
