@@ -13,14 +13,14 @@ from instrument_tools import FakeInstrument, SyntheticRun
 from mobius_instrument import hosts as hosts_module
 from mobius_instrument.cells import EXPERIMENTS
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.experiments import ONE_HOST, Setting, jobs_of
+from mobius_instrument.experiments import APPLICATIONS, ONE_HOST, Setting, jobs_of
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import Library, Start, between_hosts
 from mobius_instrument.presentation import write_report
 from mobius_instrument.results import LibraryRecord, read_results
 
 Make = Callable[[str], SyntheticRun]
-SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion")]
+SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion", *APPLICATIONS)]
 
 
 def agent(folder: Path, text: str) -> Path:
