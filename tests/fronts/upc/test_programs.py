@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from upc_tools import ROOT, binaries, mobupcc, run, start
 
 PROGRAMS = Path(__file__).parent / "programs"
-SINGLE = ["arrays.upc", "pointers.upc", "records.upc", "loops.upc", "headers.upc"]
+SINGLE = ["arrays.upc", "pointers.upc", "records.upc", "loops.upc", "headers.upc", "libraries.upc"]
 
 
 def built(folder: Path, *arguments: str | Path) -> Path:
