@@ -71,6 +71,8 @@ def describe(message: str, layouts: LayoutTable) -> str:
         return messages.AUTOMATIC
     if "field may not be qualified with an address space" in text:
         return messages.MEMBER
+    if "'address_space' attribute requires an integer constant" in text:
+        return messages.BLOCK_NOT_CONSTANT
     if SHARED_PARAMETER in text:
         return messages.PARAMETER
     if "function type may not be qualified with an address space" in text:

@@ -34,6 +34,7 @@ THREADS_IN_STAR = (
     "compile time: compile with --threads=N"
 )
 FUNCTION = "a function cannot be shared"
+BLOCK_NOT_CONSTANT = "a block size must be an integer constant"
 STAR_POINTER = "shared [*] says how an array is laid out: a pointer needs a number, or []"
 STAR_SIZES = "arrays of different sizes need a shared [*] declaration each"
 FORALL_PARTS = "upc_forall has four parts: upc_forall (start; condition; step; affinity)"
@@ -75,10 +76,15 @@ def different_blocks(before: object, after: object) -> str:
     )
 
 
+def no_size(operator: str) -> str:
+    """A size of void or of a function."""
+    return f"the operand of {operator} has a type without a size"
+
+
 def different_order(left: object, right: object) -> str:
     """A subtraction or comparison between layouts."""
     return (
-        f"pointers to '{left}' and '{right}' cannot be subtracted or ordered: the block sizes "
+        f"pointers to '{left}' and '{right}' cannot be compared or subtracted: the block sizes "
         "differ"
     )
 

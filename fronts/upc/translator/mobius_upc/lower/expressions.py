@@ -329,11 +329,23 @@ class Expressions:
                         self.context.complain(one, messages.COMPARED_WITH_PRIVATE)
                     is_set = runtime.is_set(self.value(other))
                     return f"(!{is_set})" if operator == "==" else f"({is_set})"
+            self.check_comparable(left, right)
             return f"({negation}{runtime.equal(self.value(left), self.value(right))})"
         if not (self.is_pointer(left) and self.is_pointer(right)):
             self.context.complain(left, messages.COMPARED_WITH_PRIVATE)
             return "0"
         return f"({self.difference(left, right)} {operator} 0)"
+
+    def check_comparable(self, left: Cursor, right: Cursor) -> None:
+        """Complains about pointers with different block sizes."""
+        # A member of a record lies on one thread; Clang says the record's layout.
+        choices = [
+            {self.accesses.pointer_layout(one).block, self.types.layout(self.pointee_of(one)).block}
+            for one in (left, right)
+        ]
+        layouts = [self.accesses.pointer_layout(one) for one in (left, right)]
+        if not choices[0] & choices[1] and not any(layout.generic for layout in layouts):
+            self.context.complain(left, messages.different_order(*layouts))
 
     def difference(self, left: Cursor, right: Cursor) -> str:
         """The number of elements between two pointers."""
@@ -356,6 +368,10 @@ class Expressions:
         if operator == "-" and self.is_pointer(left) and self.is_pointer(right):
             return self.difference(left, right)
         pointer, count = (left, right) if self.is_pointer(left) else (right, left)
+        other = cursors.canonical(cursors.type_of(self.context.core(count))).kind
+        if other in (TypeKind.POINTER, *cursors.ARRAYS):
+            self.context.complain(cursor, messages.COMPARED_WITH_PRIVATE)
+            return runtime.NULL
         target = self.pointee_of(pointer)
         layout = self.accesses.pointer_layout(pointer)
         if cursors.canonical(target).kind == TypeKind.VOID:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import cursors, messages, runtime
-from ..cursors import Cursor, Type
+from ..cursors import Cursor, Type, TypeKind
 from ..layout import Layout
 from ..types import is_involved
 
@@ -37,7 +37,7 @@ class Sizes:
             named = cursors.type_of(children[0]) if children else None
             if named is None or not cursors.space_of(named):
                 return self.not_shared(cursor, operator)
-            return self.of_layout(operator, named, self.types.layout(named))
+            return self.checked(cursor, operator, named, self.types.layout(named))
         expression = self.context.core(children[-1])
         kind = cursors.type_of(expression)
         if operator == "sizeof":
@@ -49,6 +49,13 @@ class Sizes:
         if not cursors.space_of(kind):
             return self.not_shared(cursor, operator)
         layout = self.expressions.accesses.lvalue_layout(expression)
+        return self.checked(cursor, operator, kind, layout)
+
+    def checked(self, cursor: Cursor, operator: str, kind: Type, layout: Layout) -> str:
+        """As of_layout(), where void has no size."""
+        if cursors.canonical(cursors.ultimate(kind)).kind == TypeKind.VOID:
+            self.context.complain(cursor, messages.no_size(operator))
+            return "(size_t)1"
         return self.of_layout(operator, kind, layout)
 
     def not_shared(self, cursor: Cursor, operator: str) -> str:
