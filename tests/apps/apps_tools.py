@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("MOBIUS_HOME_BIN") or ROOT / "build" / "release" / "bin")
-HANG_SECONDS = 120  # far beyond what anything here takes: only a hang gets there
+HANG_SECONDS = 570  # far beyond what anything here takes: only a hang gets there
 Finished = subprocess.CompletedProcess[str]
 
 
