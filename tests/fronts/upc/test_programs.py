@@ -19,7 +19,7 @@ SINGLE = ["arrays.upc", "pointers.upc", "records.upc", "loops.upc", "headers.upc
 def built(folder: Path, *arguments: str | Path) -> Path:
     """Compiles and links; the program."""
     program = folder / "program"
-    done = mobupcc(folder, "-O1", "-Wall", "-Werror", "-o", program, *arguments)
+    done = mobupcc(folder, "-O1", "-Wall", "-Werror", "-o", program, *arguments, "-lm")
     assert done.code == 0, done.told
     return program
 
@@ -32,8 +32,7 @@ def check(program: Path, threads: int, *options: str) -> None:
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_program_with_any_number_of_threads(name: str, tmp_path: Path) -> None:
-    libraries = ["-lm"] if name == "headers.upc" else []
-    program = built(tmp_path, PROGRAMS / name, *libraries)
+    program = built(tmp_path, PROGRAMS / name)
     for threads in (1, 2, 4):
         check(program, threads)
 
