@@ -146,7 +146,7 @@ def test_block_of_star_is_that_of_the_array() -> None:
         ),
         (
             "shared int a[THREADS]; void f(void) { a[MYTHREAD] = 1; }",
-            "(((int *)mob_upc_local(__upc_at_a))[0] = 1);",
+            "(((volatile int *)mob_upc_local(__upc_at_a))[0] = 1);",
         ),
         ("shared int *p; int f(void) { return p == 0; }", "return (!(!mob_upc_is_null(p)));"),
         ("shared int *p; void f(void) { p++; }", "(p = mob_upc_add_cyclic(p, 1, sizeof(int)));"),

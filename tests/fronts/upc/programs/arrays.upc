@@ -19,6 +19,8 @@ strict shared int flag;
 shared _Bool truth[THREADS];
 shared float _Complex wave[THREADS];
 typedef shared [4] char row_type[9 * THREADS];
+shared int ready[THREADS];
+shared [3] int row[THREADS][3];
 enum color { RED, GREEN = 5, BLUE };
 shared enum color colors[THREADS];
 shared long double wide[THREADS];
@@ -132,7 +134,8 @@ static void updates(void) {
   upc_barrier 7;
 }
 
-static void strict_flag(void) {
+static void waits(void) {
+  int i;
   upc_barrier;
   if (MYTHREAD == 0) {
     scalar = 99;
@@ -140,6 +143,12 @@ static void strict_flag(void) {
   }
   while (flag == 0) continue;
   CHECK(scalar == 99);
+  upc_barrier;
+  if (MYTHREAD == 0)
+    for (i = 0; i < THREADS; i++) ready[i] = row[i][1] = i + 1;
+  while (ready[MYTHREAD] == 0) continue; /* its own element, written by another thread */
+  while (row[MYTHREAD][1] == 0) continue;
+  CHECK(ready[MYTHREAD] + row[MYTHREAD][1] == 2 * MYTHREAD + 2);
 }
 
 int main(void) {
@@ -150,6 +159,6 @@ int main(void) {
   sizes();
   updates();
   look();
-  strict_flag();
+  waits();
   DONE();
 }

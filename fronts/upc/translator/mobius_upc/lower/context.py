@@ -77,6 +77,7 @@ class Context:
         self.function: FunctionState | None = None
         self.rows: list[LocalRows] = []
         self.static_initialiser = False
+        self.may_spin = False  # in the condition of a loop, which may wait for another thread
         self.tag_edits: dict[int, str] = {}
         self._count = 0
         self.types.new_tag = self.note_tag

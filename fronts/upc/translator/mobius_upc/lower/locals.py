@@ -28,7 +28,7 @@ class Locals:
 
     def lvalue(self, cursor: Cursor) -> str:
         """The text of a plain lvalue for an element; "": it may be another thread's."""
-        if self.context.checks:
+        if self.context.checks or self.context.may_spin:
             return ""
         row = self.expressions.accesses.row(cursor)
         if not row.is_array:
@@ -55,7 +55,8 @@ class Locals:
         index = self.context.core(row.subscripts[0])
         is_name = cursors.kind_of(index) == Kind.DECL_REF_EXPR
         if rows == 1 and is_name and index.spelling == "MYTHREAD":
-            return self.element(row, "0", length)
+            # Nothing says that other threads leave it alone meanwhile: it is read each time.
+            return self.element(row, "0", length, "volatile " if length == 1 else "")
         known = self.known_rows(row.subscripts[0], rows)
         if known is None:
             return ""
@@ -132,11 +133,14 @@ class Locals:
                     return cursors.name_at(core.referenced), f"{operator} {text}"
         return None, ""
 
-    def element(self, row: Row, local: str, length: int) -> str:
+    def element(self, row: Row, local: str, length: int, qualifier: str = "") -> str:
         """An element of a local row."""
         shared = self.expressions.object_of(row.base)
         kind = self.types.plain_type(cursors.ultimate(cursors.type_of(row.base)))
-        pointer = self.pointer(shared.c_name, shared.c_name, kind)
+        if qualifier:
+            pointer = f"(({qualifier}{kind} *){runtime.local_address(shared.c_name)})"
+        else:
+            pointer = self.pointer(shared.c_name, shared.c_name, kind)
         inside = self.inner_index(row)
         index = local if length == 1 else f"({local})*{length} + {inside}"
         return f"{pointer}[{index}]"

@@ -44,15 +44,25 @@ class Statements:
     def condition(self, cursor: Cursor) -> str:
         """`if`, `while`, `do`: the expression among the children is a condition."""
 
+        is_loop = cursors.kind_of(cursor) != Kind.IF_STMT
+
         def lower(child: Cursor) -> str:
             if child == condition:
-                return self.expressions.condition(child)
+                return self.loop_condition(child) if is_loop else self.expressions.condition(child)
             return self.lower(child)
 
         children = cursors.children(cursor)
         position = 1 if cursors.kind_of(cursor) == Kind.DO_STMT else 0
         condition = children[position] if len(children) > position else None
         return self.context.splice(cursor, lower)
+
+    def loop_condition(self, cursor: Cursor) -> str:
+        """The condition of a loop: what it reads may be what the loop waits for."""
+        before = self.context.may_spin
+        self.context.may_spin = True
+        text = self.expressions.condition(cursor)
+        self.context.may_spin = before
+        return text
 
     def loop(self, cursor: Cursor) -> str:
         """`for`, and what was `upc_forall`."""
@@ -68,7 +78,7 @@ class Statements:
 
         def lower(child: Cursor) -> str:
             if first < cursors.start_of(child) <= second:
-                return self.expressions.condition(child)
+                return self.loop_condition(child)
             return self.lower(child)
 
         return self.context.splice(cursor, lower)
