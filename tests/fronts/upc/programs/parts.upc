@@ -8,6 +8,8 @@ shared int common[THREADS];
 static shared int hidden = 1;
 shared [100 / THREADS] char text[100] = "three threads";
 
+shared double only_here[2 * THREADS]; /* declared by another file inside of a function */
+
 static int numbers[THREADS + 1];
 
 int main(void) {

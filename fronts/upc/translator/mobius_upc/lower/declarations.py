@@ -321,8 +321,7 @@ class Declarations:
         """A shared variable: a place for its offset, and an entry in the table of the file."""
         name = str(cursor.spelling)
         key = self.context.key_of(cursor)
-        parent = cursor.semantic_parent
-        in_function = parent is not None and parent.kind == Kind.FUNCTION_DECL
+        in_function = self.context.function is not None  # of an extern one, Clang says the file
         storage = cursor.storage_class.name
         self.check_shared(cursor)
         known = self.context.objects.get(key)
