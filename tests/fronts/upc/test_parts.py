@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 clang = pytest.importorskip("clang", reason="the Python package libclang is not installed")
 
 from mobius_upc import cursors
+from mobius_upc.driver import internal_error
 from mobius_upc.frontend import parse
 from mobius_upc.layout import Layout, LayoutTable
 from mobius_upc.lower import lower
@@ -316,3 +318,12 @@ def test_command_line() -> None:
 def test_wrong_command_line(wrong: str) -> None:
     with pytest.raises(UsageError):
         parse_command([wrong])
+
+
+def test_fault_of_the_translator_is_told_as_such() -> None:
+    try:
+        raise KeyError("no such object")
+    except KeyError as fault:
+        text = internal_error(Path("a.upc"), fault)
+    assert text.startswith("a.upc:1: error: ")
+    assert "KeyError at test_parts.py" in text

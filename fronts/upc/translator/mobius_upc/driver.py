@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -171,6 +172,10 @@ class Driver:
                 print(refused, file=sys.stderr)
                 self.failed = 1
                 return
+            except (AssertionError, LookupError, TypeError, ValueError) as fault:
+                print(internal_error(source, fault), file=sys.stderr)
+                self.failed = 1
+                return
             for problem in problems.found:
                 print(problem, file=sys.stderr)
             text.write_bytes(result.encode("latin-1"))
@@ -204,6 +209,16 @@ class Driver:
         arguments = [*self.installation.compiler, *parsed.compiler, *self.linked]
         arguments += ["-o", parsed.output or "a.out", *self.installation.libraries]
         return self.call(arguments)
+
+
+def internal_error(source: Path, fault: Exception) -> str:
+    """What is told when the translator itself is wrong."""
+    frame = traceback.extract_tb(fault.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return (
+        f"{source}:1: error: mobupcc cannot translate this file, and that is its own fault "
+        f"({type(fault).__name__} at {where}: {fault}): please report it with the output of -E"
+    )
 
 
 def main(arguments: list[str], prefix: Path) -> int:
