@@ -16,6 +16,7 @@
 #include <mobius/collective.h>
 #include <mobius/context.h>
 #include <mobius/counter.h>
+#include <mobius/dynamic.h>
 #include <mobius/epoch.h>
 #include <mobius/expose.h>
 #include <mobius/failure.h>

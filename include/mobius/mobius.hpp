@@ -13,6 +13,7 @@
  * @endcode */
 
 #include <mobius/array.hpp>
+#include <mobius/bridge.hpp>
 #include <mobius/counter.hpp>
 #include <mobius/error.hpp>
 #include <mobius/job.hpp>

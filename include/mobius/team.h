@@ -155,6 +155,18 @@ MOB_API mob_rank_t mob_team_rank(mob_team_t team);
 MOB_API mob_rank_t mob_team_size(mob_team_t team);
 
 /**
+ * Finds the number of a member: what puts, gets, messages and locks name it by, its mob_rank().
+ *
+ * @param team    a live team
+ * @param rank    a rank in `team`
+ * @return the member's number; MOB_ERR_STATE, MOB_ERR_HANDLE or MOB_ERR_RANK (negative)
+ *
+ * Local, does not block. Thread safety: any. In a job without spawned processes (dynamic.h) it is
+ * the rank in MOB_TEAM_WORLD.
+ */
+MOB_API mob_rank_t mob_team_number(mob_team_t team, mob_rank_t rank);
+
+/**
  * Finds the rank in one team of a member of another.
  *
  * @param from    a live team

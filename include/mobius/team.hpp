@@ -100,15 +100,17 @@ class Team {
    * @throws Error  if it fails
    */
   [[nodiscard]] mob_rank_t translate(mob_rank_t rank, const Team& to) const {
-    return translate_to(rank, to.handle());
+    mob_rank_t result = -1;
+    check(mob_team_translate(handle(), rank, to.handle(), &result));
+    return result;
   }
   /**
    * @param rank    a member's rank in this team
-   * @return        its rank in the job, which mob::Pointer takes. Local.
+   * @return        its number, which mob::Pointer takes: mob_team_number(). Local.
    * @throws Error  if it fails
    */
   [[nodiscard]] mob_rank_t world_rank(mob_rank_t rank) const {
-    return translate_to(rank, MOB_TEAM_WORLD);
+    return detail::checked(mob_team_number(handle(), rank));
   }
 
   /**
@@ -322,12 +324,6 @@ class Team {
   }
 
  private:
-  [[nodiscard]] mob_rank_t translate_to(mob_rank_t rank, mob_team_t to) const {
-    mob_rank_t result = -1;
-    check(mob_team_translate(handle(), rank, to, &result));
-    return result;
-  }
-
   /* The number of elements of all members together. */
   [[nodiscard]] size_t of_all(size_t each) const {
     return detail::product(each, static_cast<size_t>(size()));

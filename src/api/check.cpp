@@ -21,6 +21,8 @@ mob_status_t handler_error(const char* call) {
 
 mob_status_t rank_error(const char* call, mob_rank_t rank) {
   if (mob_size_ == 0) return state_error(call);
+  engine::learn_numbers();  // it may be of a process that was spawned since
+  if (rank >= 0 && rank < mob_size_) return MOB_OK;
   return fail(MOB_ERR_RANK, "%s: rank %d is not in this job, whose ranks are 0 to %d", call, rank,
               mob_size_ - 1);
 }

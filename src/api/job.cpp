@@ -65,7 +65,7 @@ mob_rank_t mob_rank() {
 
 mob_rank_t mob_size() {
   if (const mob_status_t status = check_live("mob_size")) return status;
-  return mob_size_;
+  return engine::engine().peers().size();
 }
 
 mob_rank_t mob_host_size() {
@@ -75,7 +75,8 @@ mob_rank_t mob_host_size() {
 
 mob_rank_t mob_host_rank() {
   if (const mob_status_t status = check_live("mob_host_rank")) return status;
-  return engine::engine().peers().host().index();
+  const job::HostGroup& host = engine::engine().peers().host();
+  return host.index() - host.first();
 }
 
 int mob_is_host_mate(mob_rank_t rank) {
@@ -92,7 +93,8 @@ mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank) {
                       host_rank, local_size - 1);
   }
   if (const mob_status_t status = check_not_null(kCall, rank, "the result")) return status;
-  *rank = engine::engine().peers().job().rank_at(host_rank);
+  *rank =
+      engine::engine().peers().job().rank_at(engine::engine().peers().host().first() + host_rank);
   return MOB_OK;
 }
 

@@ -192,7 +192,7 @@ mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* heade
   constexpr const char* kCall = "mob_message_reply";
   if (const mob_status_t status = check_live(kCall)) return status;
   const mob_rank_t rank = engine::token_source(token);
-  if (rank < 0 || rank >= mob_size_) {
+  if (rank < 0 || api::check_rank(kCall, rank) != MOB_OK) {
     return fail(MOB_ERR_HANDLE, "%s: %#llx is not the token of a message", kCall,
                 static_cast<unsigned long long>(token));
   }

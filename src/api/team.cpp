@@ -169,6 +169,13 @@ mob_rank_t mob_team_size(mob_team_t team) {
   return found->size();
 }
 
+mob_rank_t mob_team_number(mob_team_t team, mob_rank_t rank) {
+  Team* found = nullptr;
+  if (const mob_status_t status = check_team("mob_team_number", team, &found)) return status;
+  if (const mob_status_t status = check_member("mob_team_number", *found, rank)) return status;
+  return found->map().world_rank(rank);
+}
+
 mob_status_t mob_team_translate(mob_team_t from, mob_rank_t rank, mob_team_t to,
                                 mob_rank_t* result) {
   constexpr const char* kCall = "mob_team_translate";

@@ -57,7 +57,8 @@ constexpr SettingInfo kTable[] = {
      "not a loopback."},
     {"MOBIUS_JOIN_SECONDS", SettingType::kCount, "s", "300", 1, 1'000'000, nullptr,
      SettingRole::kUser,
-     "Time that mob_init() waits for the other processes of a job that a PMIx launcher started."},
+     "Time that mob_init() waits for the other processes of a job that a PMIx launcher started, "
+     "and mob_spawn() for the processes that it started."},
     {"MOBIUS_LAUNCHER", SettingType::kChoice, "", "auto", 0, 0, "auto|none", SettingRole::kUser,
      "Whether programs started together by another launcher than `mobius run` form one job. "
      "'auto': they do, on any number of hosts if the launcher speaks PMIx (mpirun, prterun, srun "
@@ -65,6 +66,9 @@ constexpr SettingInfo kTable[] = {
      "run`, the job is always that of `mobius run`."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe level of messages that are written to standard error."},
+    {"MOBIUS_MAX_PROCESSES", SettingType::kCount, "", "4096", 1, 4096, nullptr, SettingRole::kUser,
+     "The most processes that a job on one host can have in its life, those that mob_spawn() adds "
+     "and those that have ended included. mob_spawn() fails where it would exceed that."},
     {"MOBIUS_MEETING", SettingType::kChoice, "", "auto", 0, 0, "auto|flags|grid|count",
      SettingRole::kUser,
      "How the members of a team on one host meet, in barriers and many collective calls. 'flags': "

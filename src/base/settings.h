@@ -25,6 +25,7 @@ enum class SettingId : unsigned {
   kJoinSeconds,
   kLauncher,
   kLog,
+  kMaxProcesses,
   kMeeting,
   kMessageNs,
   kMpiMove,

@@ -79,7 +79,9 @@ mob_status_t Engine::open(const ThreadSeat* seat) {
     open_parts(mappings);
     return open_network();
   }));
-  return status == MOB_OK ? network_.meet() : status;
+  if (status != MOB_OK) return status;
+  if (const mob_status_t met = network_.meet()) return met;
+  return seat == nullptr ? bridges_.open_parent() : MOB_OK;
 }
 
 mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
@@ -168,21 +170,22 @@ void Engine::stop(bool all_met) {
   peers_.job().leave();
 }
 
-// Waits until every live process of the host has come to its end.
+// Waits until every live process of the host that is connected with this one has come to its end.
 void Engine::await_others() {
   peers_.job().start_leaving();
   // Orders the change before the loads of sleepers.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const mob_rank_t local_size = peers_.host().size();
-  for (mob_rank_t index = 0; index < local_size; ++index) {
-    if (index != peers_.host().index()) waiter_.ring_after_fence(peers_.job().rank_at(index));
+  job::HostGroup& host = peers_.host();
+  for (mob_rank_t index = 0; index < host.bound(); ++index) {
+    if (index != host.index() && host.is_connected(index)) {
+      waiter_.ring_after_fence(peers_.job().rank_at(index));
+    }
   }
   mob_rank_t next = 0;  // processes before it have come or will not come
   const auto all_came = [&] {
-    for (; next < local_size; ++next) {
-      if (next == peers_.host().index()) continue;
-      const job::ProcessState state =
-          peers_.host().slot(next).state.load(std::memory_order_acquire);
+    for (; next < host.bound(); ++next) {
+      if (next == host.index() || !host.is_connected(next)) continue;
+      const job::ProcessState state = host.slot(next).state.load(std::memory_order_acquire);
       if (state == job::ProcessState::kLive || state == job::ProcessState::kAbsent) return false;
     }
     return true;
@@ -191,7 +194,7 @@ void Engine::await_others() {
   struct Finder final : os::Watch {
     explicit Finder(Engine& owner) : engine(owner) {}
     mob_status_t look() override {
-      for (mob_rank_t index = 0; index < engine.peers_.host().size(); ++index) {
+      for (mob_rank_t index = 0; index < engine.peers_.host().bound(); ++index) {
         static_cast<void>(engine.peers_.liveness().is_dead(index));
       }
       return MOB_OK;
@@ -230,6 +233,7 @@ void Engine::close() {
   exposures_.close();
   network_.close();
   router_.close(false);
+  bridges_.close();
   teams_.close();
   notifications_.close();
   segment_.close();

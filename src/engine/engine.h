@@ -17,6 +17,7 @@
 #include "engine/common/instrumentation.h"
 #include "engine/common/peers.h"
 #include "engine/common/registry.h"
+#include "engine/dynamic/bridges.h"
 #include "engine/message/message.h"
 #include "engine/network/network.h"
 #include "engine/progress/completion.h"
@@ -83,6 +84,7 @@ class Engine {
   Engine()
       : team_backends_(team_services_),
         teams_(team_services_, team_backends_),
+        bridges_(team_services_, teams_),
         allocations_({peers_, segment_, completion_, messages_, rkeys_, scheduler_, teams_}),
         local_heap_(segment_),
         counters_(segment_, waiter_),
@@ -143,6 +145,7 @@ class Engine {
   // For objects of sync/ that the program creates.
   const SyncServices& sync_services() const { return sync_services_; }
   Teams& teams() { return teams_; }
+  Bridges& bridges() { return bridges_; }
   Registry<Access>& accesses() { return accesses_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
   Notifications& notifications() { return notifications_; }
@@ -234,6 +237,7 @@ class Engine {
                               scheduler_,   router_,          remote_objects_, team_messages_};
   InterHostBackends team_backends_;
   Teams teams_;
+  Bridges bridges_;
   Allocations allocations_;
   Registry<SymmetricHeap> heaps_;
   LocalHeap local_heap_;
@@ -301,6 +305,9 @@ inline Engine& engine() {
 
 mob_status_t engine_start(const job::mpi::Communicator* communicator = nullptr);
 mob_status_t engine_stop();
+
+// Numbers of processes that were spawned since are valid in this process from now on. Any thread.
+void learn_numbers();
 
 // Makes the calling thread a rank of its own. Call it before engine_start().
 void take_seat(const ThreadSeat* seat);

@@ -201,7 +201,7 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
   {
     const std::lock_guard lock(live_mutex);
     // Only once: afterwards other ranks of this process read it without the lock.
-    if (live_ranks++ == 0) set_size(place->peers().size());
+    if (live_ranks++ == 0) set_size(place->peers().bound());
     if (thread_rank.seat != nullptr) {
       thread_rank.next = live_threads;
       live_threads = &thread_rank;
@@ -216,6 +216,11 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
   return MOB_OK;
 }
 
+void learn_numbers() {
+  const std::lock_guard lock(live_mutex);
+  if (mob_size_ != 0) set_size(engine().peers().bound());
+}
+
 mob_status_t engine_stop() {
   if (helper.helps()) {
     return base::fail(MOB_ERR_STATE,
@@ -228,6 +233,11 @@ mob_status_t engine_stop() {
   Engine& stopping = engine();
   static_cast<void>(stopping.router().fence());  // carries out operations that are held back
   stopping.waiter().issue_recorded();
+  if (stopping.bridges().any()) {
+    static_cast<void>(stopping.completion().complete_all("mob_finalize"));
+    static_cast<void>(stopping.messages().flush_all(Whose::kEveryones));
+    stopping.bridges().end();
+  }
   // Handlers may call any function, so this comes before the library stops being live.
   stopping.end_calls();
   const bool all_met = quiesce(stopping);

@@ -26,6 +26,11 @@ mob_status_t write_at(int descriptor, const void* bytes, size_t count, size_t of
   return fail_errno(MOB_ERR_SYSTEM, errno, "writing the job's control block failed");
 }
 
+mob_status_t reserve_bases(int descriptor, mob_rank_t first, mob_rank_t count) {
+  return os::memfd_reserve(descriptor, kBasesOffset + static_cast<size_t>(first) * sizeof(uint64_t),
+                           static_cast<size_t>(count) * sizeof(uint64_t));
+}
+
 mob_status_t create(const ControlHeader& header, const Layout* layout, int* descriptor) {
   const mob_rank_t size = header.size;
   if (size > kMostLocalPeers) {
@@ -44,6 +49,7 @@ mob_status_t create(const ControlHeader& header, const Layout* layout, int* desc
     return status;
   }
   mob_status_t status = os::memfd_reserve(fd, 0, control_bytes(size));
+  if (status == MOB_OK) status = reserve_bases(fd, 0, size);
   if (status == MOB_OK) {
     status = write_at(fd, &header, sizeof header, 0);
   }
@@ -64,13 +70,23 @@ mob_status_t create(const ControlHeader& header, const Layout* layout, int* desc
 }  // namespace
 
 mob_status_t control_create(mob_rank_t size, int* descriptor) {
-  return create({kControlMagic, kControlVersion, size, size, 1, 0, 0}, nullptr, descriptor);
+  return create({kControlMagic, kControlVersion, size, size, 1, 0, size, 0, 0}, nullptr,
+                descriptor);
 }
 
 mob_status_t control_create(const Layout& layout, int host, int* descriptor) {
   return create({kControlMagic, kControlVersion, layout.local_size_of(host), layout.size(),
-                 layout.hosts(), host, 0},
+                 layout.hosts(), host, layout.local_size_of(host), 0, 0},
                 &layout, descriptor);
+}
+
+mob_status_t control_reserve(int descriptor, mob_rank_t first, mob_rank_t count) {
+  mob_status_t status = os::memfd_reserve(descriptor, control_bytes(first),
+                                          static_cast<size_t>(count) * sizeof(ProcessSlot));
+  if (status == MOB_OK) status = reserve_bases(descriptor, first, count);
+  if (status != MOB_OK) return status;
+  return os::memfd_reserve(descriptor, kWorldsOffset + static_cast<size_t>(first) * sizeof(World),
+                           sizeof(World));
 }
 
 mob_status_t control_map(int descriptor, ControlBlock** block) {

@@ -8,6 +8,8 @@
 //
 //   0            control block: header, barrier, one slot per process
 //   kPlacesOffset  the place of each rank, in a job on several hosts
+//   kBasesOffset   where each process has its window
+//   kWorldsOffset  the processes that were started later, by the number of the first of each spawn
 //   kEngineOffset  the engine's shared state beside the window (engine/segment/host_memory.h)
 //   kWindowOffset  the window: memory of the user (engine/segment/window/window.h)
 
@@ -24,16 +26,18 @@
 namespace mobius::job {
 
 inline constexpr uint64_t kControlMagic = 0x6c6f72746e6f634d;  // "Mcontrol"
-inline constexpr uint32_t kControlVersion = 7;
+inline constexpr uint32_t kControlVersion = 8;
 
 inline constexpr size_t kPlacesOffset = size_t{1} << 20;
+inline constexpr size_t kBasesOffset = kPlacesOffset + (size_t{64} << 10);
+inline constexpr size_t kWorldsOffset = kPlacesOffset + (size_t{128} << 10);
 inline constexpr size_t kEngineOffset = size_t{2} << 20;
 inline constexpr size_t kWindowOffset = size_t{1} << 30;
 // Holds the largest window that MOBIUS_WINDOW_BYTES allows.
 inline constexpr size_t kSegmentBytes = kWindowOffset + (size_t{64} << 40);
 
 // Largest value that HostGroup::exchange() carries per process.
-inline constexpr size_t kExchangeBytes = 44;
+inline constexpr size_t kExchangeBytes = 40;
 
 // The words are on separate cache lines, so that arrivals do not slow down waiters.
 struct BarrierBlock {
@@ -59,6 +63,7 @@ struct alignas(64) ProcessSlot {
   std::atomic<uint64_t> start_time;
   os::Crowding::Place processor;
   unsigned char exchange[kExchangeBytes];
+  mob_rank_t world;             // the number of the first process of its world
   os::ProcessorSet processors;  // those it was allowed to run on when it joined
 };
 static_assert(sizeof(ProcessSlot) == 64 + sizeof(os::ProcessorSet));
@@ -76,7 +81,46 @@ struct ControlHeader {
   int32_t job_size;
   int32_t hosts;
   int32_t host;  // the number of this host
-  int32_t reserved;
+  // Numbers given out: those of this host's processes, dead ones and spawned ones too, are below.
+  std::atomic<int32_t> numbers;
+  // Of the window, as the first world agreed: its size, and its address if all have the same, else
+  // 0.
+  std::atomic<uint64_t> window_bytes;
+  std::atomic<uint64_t> window_base;
+};
+
+enum class WorldState : uint32_t {
+  kNone,
+  kAsked,    // the processes are being started
+  kStarted,  // their number is final, and they join
+  kJoined,
+  kFailed,  // it is given up, and they are being ended
+  kEnded    // all of them have ended, after kFailed
+};
+
+// The processes of one spawn: their *world*. They have consecutive numbers. The record lies at the
+// number of the first. Only the process that spawns and the one that starts them change it, but for
+// the barrier.
+struct World {
+  alignas(64) std::atomic<WorldState> state;  // futex word
+  int32_t size;                               // final from kStarted on; before as many as asked for
+  int32_t least;                              // fewer than that cannot be started: the spawn fails
+  int32_t spawner;                            // the process that asked for them
+  int32_t parent;                             // the first number of that one's world
+  // 1: the processes and those of the parent world wait for each other at the end of the job.
+  std::atomic<uint32_t> is_connected;
+  mob_status_t failure;  // why the spawn fails, with the reason in the SpawnMemory
+  uint64_t memory;       // offset in the segment of the SpawnMemory
+  uint64_t bridge;       // offset in the window of what both worlds share (engine/dynamic/bridge.h)
+  BarrierBlock barrier;
+};
+
+// What is needed to start the processes of a world, and why that failed. The text of the request
+// follows (job/spawn_request.h).
+struct SpawnMemory {
+  uint64_t request_bytes;
+  char reason[248];  // zero-terminated; while the state is kAsked or kStarted, written before it
+                     // becomes kFailed
 };
 
 struct ControlBlock {
@@ -86,6 +130,14 @@ struct ControlBlock {
   // One word per rank, in a job on several hosts.
   const uint32_t* places() const {
     return reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(this) + kPlacesOffset);
+  }
+  // The address of the window in each process of this host, by number.
+  std::atomic<uint64_t>* bases() {
+    return reinterpret_cast<std::atomic<uint64_t>*>(reinterpret_cast<char*>(this) + kBasesOffset);
+  }
+  // The record of the spawn whose first process has this number.
+  World& world(mob_rank_t first) {
+    return reinterpret_cast<World*>(reinterpret_cast<char*>(this) + kWorldsOffset)[first];
   }
   // One slot per process of the host follows the block.
   ProcessSlot& slot(mob_rank_t index) { return reinterpret_cast<ProcessSlot*>(this + 1)[index]; }
@@ -97,13 +149,19 @@ constexpr size_t control_bytes(mob_rank_t size) {
 }
 
 static_assert(control_bytes(kMostLocalPeers) <= kPlacesOffset);
-static_assert(kPlacesOffset + size_t{kMostRanks} * sizeof(uint32_t) <= kEngineOffset);
+static_assert(kPlacesOffset + size_t{kMostRanks} * sizeof(uint32_t) <= kBasesOffset);
+static_assert(kBasesOffset + size_t{kMostLocalPeers} * sizeof(uint64_t) <= kWorldsOffset);
+static_assert(kWorldsOffset + size_t{kMostLocalPeers} * sizeof(World) <= kEngineOffset);
 
 // Makes a segment with a control block for a job of `size` processes on one host and reserves the
 // block's memory. The caller owns `*descriptor`.
 mob_status_t control_create(mob_rank_t size, int* descriptor);
 // The same for one host of a job on several.
 mob_status_t control_create(const Layout& layout, int host, int* descriptor);
+
+// Reserves the memory of the control block for `count` more processes from number `first` on, and
+// for their world.
+mob_status_t control_reserve(int descriptor, mob_rank_t first, mob_rank_t count);
 
 // Maps and checks the control block of a segment; `*block` stays valid until control_unmap().
 mob_status_t control_map(int descriptor, ControlBlock** block);

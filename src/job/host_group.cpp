@@ -17,10 +17,11 @@ using base::fail;
 // Ends a wait for the group when one of its processes has died.
 class GroupWatch final : public os::Watch {
  public:
-  GroupWatch(Liveness& liveness, mob_rank_t size) : liveness_(liveness), size_(size) {}
+  GroupWatch(Liveness& liveness, mob_rank_t first, mob_rank_t size)
+      : liveness_(liveness), first_(first), size_(size) {}
 
   mob_status_t look() override {
-    for (mob_rank_t i = 0; i < size_; ++i) {
+    for (mob_rank_t i = first_; i < first_ + size_; ++i) {
       if (liveness_.is_dead(i)) {
         return fail(MOB_ERR_PEER, "mob_init: rank %d died before all had joined", i);
       }
@@ -30,6 +31,7 @@ class GroupWatch final : public os::Watch {
 
  private:
   Liveness& liveness_;
+  const mob_rank_t first_;
   const mob_rank_t size_;
 };
 
@@ -37,7 +39,7 @@ class GroupWatch final : public os::Watch {
 
 mob_status_t HostGroup::open(int segment, mob_rank_t index, bool pid_is_shared,
                              ControlBlock* block) {
-  const auto known = [index](const ControlBlock&, mob_rank_t* result) {
+  const auto known = [index](ControlBlock&, mob_rank_t* result) {
     *result = index;
     return MOB_OK;
   };
@@ -54,15 +56,18 @@ mob_status_t HostGroup::map(int segment, ControlBlock* block) {
 void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
   index_ = index;
   ProcessSlot& mine = block_->slot(index_);
+  first_ = mine.world;
+  size_ = first_ == 0 ? block_->header.size : block_->world(first_).size;
+  barrier_ = first_ == 0 ? &block_->barrier : &block_->world(first_).barrier;
   mine.pid.store(getpid(), std::memory_order_relaxed);
   mine.start_time.store(pid_is_shared ? os::process_start_time(getpid()) : 0,
                         std::memory_order_relaxed);
   mine.processors = os::ProcessorSet::allowed();
-  liveness_.open(*block_, size(), index_);
+  liveness_.open(*block_, first_ + size_, index_);
   // Release pairs with the acquire in Liveness: the fields above are visible with the state.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
-  crowding_.open(&block_->slot(0).processor, sizeof(ProcessSlot), static_cast<uint32_t>(size()),
-                 static_cast<uint32_t>(index_));
+  crowding_.open(&block_->slot(0).processor, sizeof(ProcessSlot),
+                 static_cast<uint32_t>(first_ + size_), static_cast<uint32_t>(index_));
 }
 
 void HostGroup::close() {
@@ -79,12 +84,38 @@ os::Room HostGroup::room_for(std::span<const mob_rank_t> indices) const {
   return os::room_for(sets);
 }
 
+namespace {
+
+// The first number of the oldest world that a world is connected with.
+mob_rank_t oldest_of(ControlBlock& block, mob_rank_t world) {
+  while (world != 0 && block.world(world).is_connected.load(std::memory_order_acquire) != 0) {
+    world = block.world(world).parent;
+  }
+  return world;
+}
+
+}  // namespace
+
+bool HostGroup::is_connected(mob_rank_t index) const {
+  const mob_rank_t world = block_->slot(index).world;
+  // The world of a number that is being given out is not known yet.
+  if (is_own(index)) return true;
+  if (world == first_) return false;
+  if (world != 0) {
+    const World& other = block_->world(world);
+    // Acquire: the size is final.
+    if (other.state.load(std::memory_order_acquire) != WorldState::kJoined) return false;
+    if (index >= world + other.size) return false;  // could not be started
+  }
+  return oldest_of(*block_, world) == oldest_of(*block_, first_);
+}
+
 mob_status_t HostGroup::barrier() {
   if (size() == 1) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return MOB_OK;
   }
-  BarrierBlock& shared = block_->barrier;
+  BarrierBlock& shared = *barrier_;
   const uint32_t generation = shared.generation.load(std::memory_order_relaxed);
   const uint32_t before = shared.arrived.fetch_add(1, std::memory_order_seq_cst);
   if (before + 1 == static_cast<uint32_t>(size())) {
@@ -95,7 +126,7 @@ mob_status_t HostGroup::barrier() {
     os::wake_all(shared.generation, shared.sleepers);
     return MOB_OK;
   }
-  GroupWatch watch(liveness_, size());
+  GroupWatch watch(liveness_, first_, size_);
   return os::wait_while_equal(shared.generation, generation, shared.sleepers, policy_, &watch);
 }
 
@@ -105,7 +136,7 @@ mob_status_t HostGroup::agree(mob_status_t mine, const char* what) {
   mob_status_t status = barrier();
   mob_status_t worst = MOB_OK;
   mob_rank_t failed = 0;
-  for (mob_rank_t i = 0; status == MOB_OK && worst == MOB_OK && i < size(); ++i) {
+  for (mob_rank_t i = first_; status == MOB_OK && worst == MOB_OK && i < first_ + size_; ++i) {
     std::memcpy(&worst, block_->slot(i).exchange, sizeof worst);
     failed = i;
   }

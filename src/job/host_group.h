@@ -38,11 +38,11 @@ class HostGroup {
   mob_status_t open(int segment, mob_rank_t index, bool pid_is_shared = true,
                     ControlBlock* block = nullptr);
   template <typename Find>
-    requires std::invocable<Find, const ControlBlock&, mob_rank_t*>
+    requires std::invocable<Find, ControlBlock&, mob_rank_t*>
   mob_status_t open(int segment, Find find, bool pid_is_shared, ControlBlock* block) {
     mob_status_t status = map(segment, block);
     mob_rank_t index = 0;
-    if (status == MOB_OK) status = find(std::as_const(*block_), &index);
+    if (status == MOB_OK) status = find(*block_, &index);
     if (status == MOB_OK) {
       enter(index, pid_is_shared);
     } else {
@@ -53,7 +53,18 @@ class HostGroup {
   void close();
 
   mob_rank_t index() const { return index_; }
-  mob_rank_t size() const { return block_->header.size; }
+  // The processes of the group: those of this host that were started together. Their indices are
+  // consecutive.
+  mob_rank_t first() const { return first_; }
+  mob_rank_t size() const { return size_; }
+  bool is_own(mob_rank_t index) const { return index >= first_ && index < first_ + size_; }
+  // All processes that ever shared the segment have lower indices. Processes of other spawns may
+  // not have joined, or not joined yet.
+  mob_rank_t bound() const { return block_->header.numbers.load(std::memory_order_relaxed); }
+  // Whether the process has joined and waits for this one at the end, or may do so: it is of the
+  // group, or of one that a bridge connects with it, directly or not.
+  bool is_connected(mob_rank_t index) const;
+  ControlBlock& control() const { return *block_; }
   // The descriptor of the segment; -1 if the program has closed it. A system call.
   int segment() const { return segment_.get(); }
   const os::WaitPolicy& policy() const { return policy_; }
@@ -71,7 +82,8 @@ class HostGroup {
   // fence).
   mob_status_t barrier();
 
-  // Gives every process the values of all processes, by index. Orders memory as barrier() does.
+  // Gives every process the values of all processes, by their order in the group. Orders memory as
+  // barrier() does.
   template <typename T>
   mob_status_t exchange(const T& mine, std::vector<T>* all) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kExchangeBytes);
@@ -80,7 +92,7 @@ class HostGroup {
     if (const mob_status_t status = barrier()) return status;
     all->resize(static_cast<size_t>(size()));
     for (mob_rank_t i = 0; i < size(); ++i) {
-      std::memcpy(&(*all)[static_cast<size_t>(i)], block_->slot(i).exchange, sizeof(T));
+      std::memcpy(&(*all)[static_cast<size_t>(i)], block_->slot(first_ + i).exchange, sizeof(T));
     }
     return barrier();  // no process may overwrite its slot while another reads it
   }
@@ -97,6 +109,9 @@ class HostGroup {
   ControlBlock* block_ = nullptr;
   bool mapped_block_ = false;  // by map(), not by the caller
   mob_rank_t index_ = 0;
+  mob_rank_t first_ = 0;
+  mob_rank_t size_ = 0;
+  BarrierBlock* barrier_ = nullptr;
   os::HeldDescriptor segment_;
   os::WaitPolicy policy_;
   os::Crowding crowding_;

@@ -2,6 +2,7 @@
 #include "job/job.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "job/bootstrap/pmix/pmix.h"
 #include "job/bootstrap/shm_directory.h"
 #include "os/cpu/topology.h"
+#include "os/sync/futex.h"
 
 namespace mobius::job {
 namespace {
@@ -178,7 +180,7 @@ mob_status_t Job::join_threads(const Settings& settings, int segment, ControlBlo
 // The last step of every way to join. Owns `segment` from now on.
 mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, bool pid_is_shared,
                         ControlBlock* block) {
-  const auto find = [&](const ControlBlock& mapped, mob_rank_t* index) {
+  const auto find = [&](ControlBlock& mapped, mob_rank_t* index) {
     return find_place(mapped, rank, index);
   };
   if (const mob_status_t status = host_.open(segment, find, pid_is_shared, block)) return status;
@@ -190,8 +192,11 @@ mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, 
 // Some launchers bind each process to processors of its own, others bind all to the same ones, so
 // the processors of one process do not tell how many there are for all.
 void Job::settle_waiting(const Settings& settings) {
-  std::vector<mob_rank_t> everybody(static_cast<size_t>(host_.size()));
-  std::iota(everybody.begin(), everybody.end(), 0);
+  std::vector<mob_rank_t> everybody;
+  for (mob_rank_t index = 0; index < host_.bound(); ++index) {
+    const ProcessState state = host_.slot(index).state.load(std::memory_order_acquire);
+    if (state == ProcessState::kLive || host_.is_own(index)) everybody.push_back(index);
+  }
   os::Room room = host_.room_for(everybody);
   const os::ProcessorSet& own = host_.slot(host_.index()).processors;
   // The other threads of this process run on what the processes that overlap with it leave free.
@@ -208,8 +213,14 @@ void Job::settle_waiting(const Settings& settings) {
 }
 
 // Finds the slot of this process. The block stays mapped while the job lives.
-mob_status_t Job::find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index) {
+mob_status_t Job::find_place(ControlBlock& block, mob_rank_t rank, mob_rank_t* index) {
   const ControlHeader& header = block.header;
+  const bool is_spawned = header.hosts == 1 && rank >= header.job_size &&
+                          rank < header.numbers.load(std::memory_order_acquire);
+  if (is_spawned) {
+    *index = rank;
+    return find_world(block, rank);
+  }
   if (rank < 0 || rank >= header.job_size) {
     return fail(MOB_ERR_SYSTEM, "rank %d is not in a job of %d", rank, header.job_size);
   }
@@ -226,6 +237,23 @@ mob_status_t Job::find_place(const ControlBlock& block, mob_rank_t rank, mob_ran
     if (place.host == own_host_) local_ranks_.push_back(each);
   }
   *index = place_of(rank).index;
+  return MOB_OK;
+}
+
+// Of a process that was spawned. Waits until it is known how many were.
+mob_status_t Job::find_world(ControlBlock& block, mob_rank_t rank) {
+  constexpr uint64_t kLookNs = 100'000'000;
+  first_ = block.slot(rank).world;
+  World& world = block.world(first_);
+  WorldState state = world.state.load(std::memory_order_acquire);
+  while (state == WorldState::kAsked) {
+    os::futex_wait(&world.state, static_cast<uint32_t>(state), kLookNs);
+    state = world.state.load(std::memory_order_acquire);
+  }
+  if (state != WorldState::kStarted || rank >= first_ + world.size) {
+    return fail(MOB_ERR_PEER, "mob_init: the spawn of this process was given up");
+  }
+  size_ = world.size;
   return MOB_OK;
 }
 
@@ -296,7 +324,8 @@ mob_status_t Job::join_launcher(const Settings& settings, const Secret& secret, 
       status = fail(MOB_ERR_SYSTEM,
                     "the process that answers at the job's address does not know the job's secret: "
                     "it is not the launcher");
-    } else if (answer.type != MessageType::kWelcome || descriptor < 0) {
+    } else if ((answer.type != MessageType::kWelcome && answer.type != MessageType::kAdopted) ||
+               descriptor < 0) {
       status = fail(MOB_ERR_SYSTEM, "the launcher refused rank %d: %s", rank,
                     answer.type == MessageType::kRefused ? answer.reason
                     : descriptor == os::kDescriptorLost
@@ -315,6 +344,11 @@ mob_status_t Job::join_launcher(const Settings& settings, const Secret& secret, 
     ::close(descriptor);
   }
   if (status != MOB_OK) abandon();
+  if (status == MOB_OK && answer.type == MessageType::kWelcome) launcher_secret_ = secret;
+  // Until now this process ended with the thread that started it, from now on with its process.
+  if (status == MOB_OK && answer.type == MessageType::kAdopted) {
+    prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+  }
   // Behind a wrapper, the end of the launcher reaches this process in no other way.
   if (status == MOB_OK) launcher_.kill_on_close(true);
   return status;
@@ -351,9 +385,86 @@ void Job::tell_launcher(MessageType type) {
 }
 
 void Job::close() {
+  // Processes that go on after mob_bridge_disconnect() end with this process, not before.
+  static auto* const kept = new std::vector<std::unique_ptr<ChildStarter>>;
+  for (auto& [world, starter] : starters_) {
+    if (!starter->have_ended()) kept->push_back(std::move(starter));
+  }
+  starters_.clear();
+  launcher_secret_.reset();
   launcher_.close();
   directory_.reset();
   host_.close();
+}
+
+mob_status_t Job::tell_launcher_of(mob_rank_t world) {
+  Message message;
+  message.type = MessageType::kSpawn;
+  message.rank = rank_;
+  message.pid = getpid();
+  message.size = world;
+  mob_status_t status = MOB_OK;
+  for (int i = 0; i < kMostGreetings; ++i) {
+    os::UnixSocket launcher;
+    Nonce challenge;
+    status = connect_to_job(*launcher_secret_, &launcher, &challenge);
+    if (status == MOB_OK) {
+      seal(message, *launcher_secret_, challenge);
+      if ((status = launcher.send(&message, sizeof message)) == MOB_OK) return MOB_OK;
+    }
+    nanosleep(&kPause, nullptr);
+  }
+  return status;
+}
+
+ChildStarter* Job::starter_of(mob_rank_t world) {
+  const std::lock_guard lock(starters_mutex_);
+  const auto found = starters_.find(world);
+  return found == starters_.end() ? nullptr : found->second.get();
+}
+
+mob_status_t Job::start_world(mob_rank_t world, const SpawnRequest& request, std::string* reason) {
+  if (has_launcher()) {
+    const mob_status_t status = tell_launcher_of(world);
+    if (status != MOB_OK) {
+      *reason = std::string("the launcher cannot be reached (") + mob_last_error() + ")";
+    }
+    return status;
+  }
+  auto made = std::make_unique<ChildStarter>(host_.control(), host_.segment(), world);
+  ChildStarter& starter = *made;
+  {
+    const std::lock_guard lock(starters_mutex_);
+    // Those of earlier worlds whose processes have ended.
+    std::erase_if(starters_, [](const auto& each) {
+      const WorldState state = each.second->state();
+      return state != WorldState::kAsked && state != WorldState::kStarted &&
+             each.second->have_ended();
+    });
+    starters_[world] = std::move(made);
+  }
+  return starter.start(request, reason);
+}
+
+void Job::settle_world(mob_rank_t world) {
+  if (ChildStarter* starter = starter_of(world)) starter->settle();
+}
+
+mob_status_t Job::end_world(mob_rank_t world) {
+  constexpr uint64_t kLookNs = 100'000'000;
+  if (ChildStarter* starter = starter_of(world)) {
+    starter->cancel();
+    const std::lock_guard lock(starters_mutex_);
+    starters_.erase(world);
+    return MOB_OK;
+  }
+  if (!has_launcher()) return MOB_OK;
+  if (const mob_status_t status = tell_launcher_of(world)) return status;
+  const std::atomic<WorldState>& state = host_.control().world(world).state;
+  for (WorldState now; (now = state.load(std::memory_order_acquire)) != WorldState::kEnded;) {
+    os::futex_wait(&state, static_cast<uint32_t>(now), kLookNs);
+  }
+  return MOB_OK;
 }
 
 void request_abort(const char* const* environment, int exit_code, const char* reason) {

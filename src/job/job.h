@@ -8,8 +8,12 @@
 #include <mobius/job.h>
 
 #include <array>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/settings.h"
@@ -17,8 +21,10 @@
 #include "job/bootstrap/local_protocol.h"
 #include "job/bootstrap/mpi_directory.h"
 #include "job/bootstrap/mpi_launcher.h"
+#include "job/child_starter.h"
 #include "job/host_group.h"
 #include "job/layout.h"
+#include "job/spawn_request.h"
 #include "os/file/unix_socket.h"
 #include "os/sync/waiter.h"
 
@@ -53,8 +59,30 @@ class Job {
   // waiting for this process.
   void abandon();
 
+  // The number of this process, which names it in all processes of the job.
   mob_rank_t rank() const { return rank_; }
+  // The processes that were started together with this one, or by one spawn. Their numbers are
+  // consecutive.
   mob_rank_t size() const { return size_; }
+  mob_rank_t first() const { return first_; }
+  // All numbers in use are lower; processes may be spawned at any time.
+  mob_rank_t bound() const { return hosts_ == 1 ? host_.bound() : size_; }
+  // All numbers that will ever be in use are lower.
+  mob_rank_t most() const { return hosts_ == 1 ? kMostLocalPeers : size_; }
+
+  // The same for the processes of this host.
+  mob_rank_t most_here() const { return hosts_ == 1 ? kMostLocalPeers : host_.size(); }
+
+  // Whether `mobius run` starts the processes of this job, spawned ones too.
+  bool has_launcher() const { return launcher_secret_.has_value(); }
+  // Whoever starts the processes of a world looks at its record, which asks for them: the launcher,
+  // or this process. `*reason` says why it fails.
+  mob_status_t start_world(mob_rank_t world, const SpawnRequest& request, std::string* reason);
+  // The processes of a world that this process spawned have joined.
+  void settle_world(mob_rank_t world);
+  // Ends the processes of a world that this process spawned and whose record says so. Returns when
+  // they have ended, or after an error.
+  mob_status_t end_world(mob_rank_t world);
 
   // Hosts are numbered from 0.
   int32_t hosts() const { return hosts_; }
@@ -101,13 +129,20 @@ class Job {
   mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank,
                      bool pid_is_shared, ControlBlock* block = nullptr);
   void tell_launcher(MessageType type);
+  mob_status_t tell_launcher_of(mob_rank_t world);
+  ChildStarter* starter_of(mob_rank_t world);
   void close();
-  mob_status_t find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
+  mob_status_t find_place(ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
+  mob_status_t find_world(ControlBlock& block, mob_rank_t rank);
   mob_status_t receive_directory(const base::Settings& settings, const Secret& secret,
                                  const Nonce& nonce, bool pid_is_shared);
 
   mob_rank_t rank_ = 0;
   mob_rank_t size_ = 1;
+  mob_rank_t first_ = 0;
+  std::optional<Secret> launcher_secret_;
+  std::mutex starters_mutex_;                                     // guards starters_
+  std::map<mob_rank_t, std::unique_ptr<ChildStarter>> starters_;  // by world
   os::UnixSocket launcher_;  // open while we are part of a launched job
   HostGroup host_;
 

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <new>
+
 #include "os/sync/futex.h"
 
 namespace mobius::job {
@@ -14,7 +16,7 @@ constexpr uint64_t kLookIntervalNs = 2'000'000;
 }  // namespace
 
 void Liveness::open(ControlBlock& block, mob_rank_t size, mob_rank_t self) {
-  peers_ = std::vector<Peer>(static_cast<size_t>(size));
+  peers_.resize(static_cast<size_t>(size));
   block_ = &block;
   self_ = self;
   can_look_ = block.slot(self).start_time.load(std::memory_order_relaxed) != 0;
@@ -23,6 +25,16 @@ void Liveness::open(ControlBlock& block, mob_rank_t size, mob_rank_t self) {
 void Liveness::close() {
   const std::lock_guard lock(mutex_);
   peers_.clear();
+}
+
+// For processes that were spawned later. False if there is no memory.
+bool Liveness::make_room(mob_rank_t index) {
+  try {
+    while (static_cast<size_t>(index) >= peers_.size()) peers_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
 }
 
 bool Liveness::is_dead(mob_rank_t index) {
@@ -38,7 +50,8 @@ bool Liveness::is_dead(mob_rank_t index) {
   if (index == self_ || !can_look_ || start_time == 0 || pid == getpid()) return false;
   {
     const std::lock_guard lock(mutex_);
-    if (static_cast<size_t>(index) >= peers_.size()) return false;  // closed
+    if (peers_.empty()) return false;  // closed
+    if (static_cast<size_t>(index) >= peers_.size() && !make_room(index)) return false;
     Peer& peer = peers_[static_cast<size_t>(index)];
     const uint64_t now = os::now_ns();
     if (now < peer.next_look_ns) return false;

@@ -4,8 +4,8 @@
 // Which local peers have died. Only calls that have waited long ask, so a job in which nobody dies
 // pays nothing.
 
+#include <deque>
 #include <mutex>
-#include <vector>
 
 #include "job/control.h"
 #include "os/process/process.h"
@@ -21,7 +21,7 @@ class Liveness {
 
   // Whether a local peer ended without leaving the job. Asks the kernel, at most every few
   // milliseconds, unless the slot says so already, and marks the slot when it finds a death.
-  // Allocates nothing. Any thread.
+  // Allocates nothing, but for a process that was spawned later. Any thread.
   bool is_dead(mob_rank_t index);
 
   // Whether it has called mob_finalize() or left: it starts no more operations.
@@ -29,9 +29,13 @@ class Liveness {
     const ProcessState state = state_of(index);
     return state == ProcessState::kLeaving || state == ProcessState::kLeft;
   }
+  // What is_dead() has found, here or in another process.
+  bool is_known_dead(mob_rank_t index) const { return state_of(index) == ProcessState::kDead; }
   bool has_left(mob_rank_t index) const { return state_of(index) == ProcessState::kLeft; }
 
  private:
+  bool make_room(mob_rank_t index);
+
   struct Peer {
     os::ProcessWatch watch;
     uint64_t next_look_ns = 0;
@@ -47,7 +51,7 @@ class Liveness {
   mob_rank_t self_ = 0;
   bool can_look_ = false;  // the process ids in the slots are valid in this process
   std::mutex mutex_;       // guards peers_
-  std::vector<Peer> peers_;
+  std::deque<Peer> peers_;
 };
 
 }  // namespace mobius::job

@@ -49,6 +49,11 @@ int start(const char* function, const mpi_beside::Comm* comm) {
     const bool is_part = comm != nullptr && !mpi_beside::is_like_world(*comm);
     check(is_part ? mob_init_mpi(reinterpret_cast<const void*>(*comm)) : mob_init(), function);
   }
+  if (mob_parent() != MOB_BRIDGE_NONE) {
+    die(function,
+        "mob_spawn() started this process; ARMCI needs ranks from 0, which only the processes of "
+        "`mobius run -n` have");
+  }
   mpi_beside::Comm world = 0;
   if (comm != nullptr) {
     world = *comm;

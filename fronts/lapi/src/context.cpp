@@ -40,6 +40,12 @@ int join_job(const char* call) {
   if (began_job && mob_init() != MOB_OK) {
     return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());
   }
+  if (mob_parent() != MOB_BRIDGE_NONE) {
+    return fail(
+        call, LAPI_ERR_NO_ENVIRONMENT,
+        "mob_spawn() started this process; LAPI needs tasks numbered from 0, which only the "
+        "processes of `mobius run -n` are");
+  }
   // Every address of a task may be a target.
   if (expose_program() != MOB_OK || register_messages() != MOB_OK) {
     return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());

@@ -73,6 +73,11 @@ void start(const char* call) {
     now.is_ours = true;
     if (mob_init() != MOB_OK) die(call, "%s", mob_last_error());
   }
+  if (mob_parent() != MOB_BRIDGE_NONE) {
+    die(call,
+        "mob_spawn() started this process; OpenSHMEM needs PEs numbered from 0, which only the "
+        "processes of `mobius run -n` are");
+  }
   now.pid = getpid();
   if (!now.ends_with_us) {
     now.ends_with_us = true;

@@ -183,6 +183,11 @@ extern "C" {
 void mob_upc_start(void) {
   if (started_in == getpid()) return;
   if (mob_initialized() == 0 && mob_init() != MOB_OK) die(kStart, "%s", mob_last_error());
+  if (mob_parent() != MOB_BRIDGE_NONE) {
+    die(kStart,
+        "mob_spawn() started this process; UPC needs threads numbered from 0, which only the "
+        "processes of `mobius run -n` are");
+  }
   started_in = getpid();
   if (on_exit(at_end, nullptr) != 0) die(kStart, "no memory for on_exit()");
   set_threads();

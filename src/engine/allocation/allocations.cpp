@@ -307,7 +307,7 @@ mob_status_t Allocations::release(const char* call, uint64_t handle) {
   if ((status = team.barrier())) return status;
   if (local_team.rank() == 0) {
     // Processes outside the team may have remembered something about these chunks.
-    const bool all_let_go = local_team.size() == services_.peers.host().size();
+    const bool all_let_go = local_team.size() == services_.peers.host().bound();
     services_.segment.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
   }
   return completed.tell();

@@ -51,8 +51,18 @@ class Peers {
   const job::HostGroup& host() const { return job_.host(); }
   job::Liveness& liveness() { return job_.host().liveness(); }
 
+  // The number of this process. Calls name processes by their numbers.
   mob_rank_t rank() const { return job_.rank(); }
+  // The processes that were started together with this one: its world. The first has the number
+  // first().
   mob_rank_t size() const { return job_.size(); }
+  mob_rank_t first() const { return job_.first(); }
+  // All numbers in use are lower than bound(), which grows when processes are spawned, and all that
+  // ever will be are lower than most().
+  mob_rank_t bound() const { return job_.bound(); }
+  mob_rank_t most() const { return job_.most(); }
+  // Whether the process is of this world, or of one that a bridge connects with it.
+  bool is_connected(mob_rank_t rank) const { return job_.hosts() > 1 || host().is_connected(rank); }
   // A rank's number among the processes of this host; -1 if it is on another host.
   mob_rank_t host_index(mob_rank_t rank) const { return job_.index_here(rank); }
   bool is_here(mob_rank_t rank) const { return host_index(rank) >= 0; }

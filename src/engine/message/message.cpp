@@ -56,8 +56,7 @@ void Messages::open(ProcessBlock& own, base::RingBytes ring_bytes, SendGate& gat
   doorbell_ = &own.doorbell;
   spans_hosts_ = services_.peers.job().hosts() > 1;
   width_ = &wanted_ring_size(ring_bytes);
-  by_rank_ =
-      std::make_unique<std::atomic<MessageSender*>[]>(static_cast<size_t>(services_.peers.size()));
+  by_rank_ = SparseArray<std::atomic<MessageSender*>>(static_cast<size_t>(services_.peers.most()));
 }
 
 void Messages::close() {
@@ -328,7 +327,7 @@ mob_status_t Messages::flush(mob_rank_t rank, Whose whose) {
 
 mob_status_t Messages::flush_each(Whose whose, bool tells_of_dead) {
   mob_status_t first = MOB_OK;
-  for (mob_rank_t rank = 0; rank < services_.peers.size(); ++rank) {
+  for (mob_rank_t rank = 0; rank < services_.peers.bound(); ++rank) {
     const mob_status_t status = flush_one(rank, whose);
     if (first == MOB_OK && (tells_of_dead || status != MOB_ERR_PEER)) first = status;
   }

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "engine/common/sparse_array.h"
 #include "engine/message/message_receiver.h"
 #include "engine/message/message_sender.h"
 #include "engine/message/message_services.h"
@@ -211,7 +212,7 @@ class Messages final : public RecordSinks {
 
   // Sending.
   std::mutex connect_mutex_;  // guards making senders
-  std::unique_ptr<std::atomic<MessageSender*>[]> by_rank_;
+  SparseArray<std::atomic<MessageSender*>> by_rank_;
   std::vector<std::unique_ptr<MessageSender>> senders_;
   std::atomic<uint32_t> senders_with_queue_ = 0;
   std::atomic<bool> sent_by_program_ = false;

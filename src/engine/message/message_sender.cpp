@@ -568,6 +568,13 @@ bool MessageSender::pump() {
 
 mob_status_t MessageSender::flush(Whose whose) {
   if (broken_.load(std::memory_order_relaxed)) return broken();
+  // The ring of a process that has left is gone. One that was disconnected may leave before this
+  // one does (mob_bridge_disconnect), which has flushed all before.
+  if (link_ == nullptr && services_.peers.has_left(target_) &&
+      written_.load(std::memory_order_acquire) <=
+          known_completed_.load(std::memory_order_acquire)) {
+    return MOB_OK;
+  }
   TargetWatch watch(*this);
   const uint64_t queued = queued_.load(std::memory_order_seq_cst);
   mob_status_t status = services_.waiter.wait_until(
@@ -582,6 +589,9 @@ mob_status_t MessageSender::flush(Whose whose) {
     // visible.
     status = services_.waiter.wait_until(
         [&] { return head_.completed.load(std::memory_order_acquire) >= written; }, &watch);
+    if (status == MOB_OK && written > known_completed_.load(std::memory_order_relaxed)) {
+      known_completed_.store(written, std::memory_order_release);
+    }
   }
   if (status == MOB_ERR_PEER) give_up();
   return status != MOB_OK ? status : tell_unknown();

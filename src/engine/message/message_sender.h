@@ -217,8 +217,9 @@ class MessageSender {
   std::once_flag attach_allowed_;
   std::atomic<bool> attaches_ =
       true;  // the target takes payloads from memory that it has not mapped
-  std::atomic<uint64_t> written_ = 0;      // messages, as a whole
-  std::atomic<uint64_t> own_written_ = 0;  // … up to the last message of the program
+  std::atomic<uint64_t> written_ = 0;          // messages, as a whole
+  std::atomic<uint64_t> own_written_ = 0;      // … up to the last message of the program
+  std::atomic<uint64_t> known_completed_ = 0;  // of written_, as a flush has found
   std::atomic<uint64_t> told_unknown_ =
       0;  // the part of StreamHead::unknown that a flush has reported
 

@@ -51,7 +51,7 @@ class PendingWatch final : public os::Watch {
   mob_status_t look() override {
     const bool is_one = target_ != Completion::kAll;
     bool any = false;
-    for (mob_rank_t rank = is_one ? target_ : 0; rank < (is_one ? target_ + 1 : peers_.size());
+    for (mob_rank_t rank = is_one ? target_ : 0; rank < (is_one ? target_ + 1 : peers_.bound());
          ++rank) {
       if (!peers_.is_dead(rank)) continue;
       dependents_.give_up(rank);
@@ -84,12 +84,17 @@ ActingFor::~ActingFor() { acting_for = before_; }
 Context::CountsOfTarget* Context::counts_of(mob_rank_t rank, mob_rank_t ranks) {
   CountsOfTarget* counts = by_target.load(std::memory_order_acquire);
   if (counts == nullptr) {
-    auto made = std::unique_ptr<CountsOfTarget[]>(new (std::nothrow)
-                                                      CountsOfTarget[static_cast<size_t>(ranks)]);
-    if (made == nullptr) return nullptr;
-    // Release: a thread that finds the counts finds zeros. Another thread may have been faster.
-    if (by_target.compare_exchange_strong(counts, made.get(), std::memory_order_acq_rel)) {
-      counts = made.release();
+    const std::lock_guard lock(making_counts);
+    counts = by_target.load(std::memory_order_relaxed);
+    if (counts == nullptr) {
+      try {
+        counts_memory = SparseArray<CountsOfTarget>(static_cast<size_t>(ranks));
+      } catch (const std::bad_alloc&) {
+        return nullptr;
+      }
+      counts = &counts_memory[0];
+      // Release: a thread that finds the counts finds zeros.
+      by_target.store(counts, std::memory_order_release);
     }
   }
   return counts + rank;
@@ -222,9 +227,9 @@ std::unique_ptr<Pending> Completion::make(const mob_transfer_t& transfer, bool i
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;
   pending->context = current();
-  pending->counts = pending->context->counts_of(transfer.rank, peers_.size());
+  pending->counts = pending->context->counts_of(transfer.rank, peers_.most());
   if (pending->counts == nullptr) {
-    fail(MOB_ERR_MEMORY, "no memory to count what is under way to %d ranks", peers_.size());
+    fail(MOB_ERR_MEMORY, "no memory to count what is under way to %d ranks", peers_.most());
     return nullptr;
   }
   pending->origin_counter = transfer.origin_counter;

@@ -17,6 +17,7 @@
 
 #include "engine/common/first_error.h"
 #include "engine/common/registry.h"
+#include "engine/common/sparse_array.h"
 
 namespace mobius::engine {
 
@@ -46,7 +47,6 @@ class KeptError {
 // A context: the transfers that a flush waits for.
 struct Context {
   Context() = default;
-  ~Context() { delete[] by_target.load(std::memory_order_relaxed); }
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -69,7 +69,9 @@ struct Context {
     return counts != nullptr ? counts + rank : nullptr;
   }
 
-  Counts<uint64_t> pending;                          // of all targets
+  Counts<uint64_t> pending;  // of all targets
+  std::mutex making_counts;  // guards counts_memory
+  SparseArray<CountsOfTarget> counts_memory;
   std::atomic<CountsOfTarget*> by_target = nullptr;  // by rank, from the first that is started
   std::atomic<uint64_t> unordered = 0;  // that later ones on another way could overtake
   std::atomic<int> schedule = -1;       // a policy of what is started in it, or none

@@ -9,16 +9,16 @@
 
 namespace mobius::engine {
 
-// Ends a wait for no particular process when any process has died: it may have been the awaited
-// one.
+// Ends a wait for no particular process when any connected process has died: it may have been the
+// awaited one.
 class AnyPeerWatch final : public os::Watch {
  public:
   AnyPeerWatch(Peers& peers, const char* call) : peers_(peers), call_(call) {}
 
   mob_status_t look() override {
     peers_.watch_more();
-    for (mob_rank_t rank = 0; rank < peers_.size(); ++rank) {
-      if (peers_.is_dead(rank)) {
+    for (mob_rank_t rank = 0; rank < peers_.bound(); ++rank) {
+      if (peers_.is_connected(rank) && peers_.is_dead(rank)) {
         return base::fail(MOB_ERR_PEER,
                           "%s: rank %d %s; if others are to change what is waited for, wait again",
                           call_, rank, peers_.fate(rank).c_str());

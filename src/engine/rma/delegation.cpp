@@ -57,7 +57,7 @@ Shape packed_at(unsigned char* data, const Shape& shape) {
 
 void Delegation::open(ProcessBlock& own) {
   block_ = &own;
-  targets_ = std::make_unique<Target[]>(static_cast<size_t>(segment_.peers().host().size()));
+  targets_ = SparseArray<Target>(static_cast<size_t>(segment_.peers().job().most_here()));
 }
 
 bool Delegation::is_attended(mob_rank_t rank) {

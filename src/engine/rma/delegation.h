@@ -34,6 +34,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/common/sparse_array.h"
 #include "engine/rma/unmap_guard.h"
 #include "engine/segment/segment_layout.h"
 #include "os/memory/pages.h"
@@ -228,7 +229,7 @@ class Delegation {
   std::atomic<uint64_t> looked_in_ = 0;  // the last visit in which look_ahead() ran
 
   // Origin.
-  std::unique_ptr<Target[]> targets_;  // by host index
+  SparseArray<Target> targets_;  // by host index
 };
 
 }  // namespace mobius::engine

@@ -80,20 +80,23 @@ mob_status_t Teams::open_world(mob_status_t status) {
   job::HostGroup& host = services_.peers.host();
   uint64_t offset = 0;
   std::vector<uint64_t> offsets;
-  const auto make = [&] { return host.index() == 0 ? make_area(host.size(), &offset) : MOB_OK; };
+  const auto make = [&] {
+    return host.index() == host.first() ? make_area(host.size(), &offset) : MOB_OK;
+  };
   if (status == MOB_OK) status = without_exceptions("mob_init", make);
   if ((status = host.agree(status, "mob_init"))) return status;
   if ((status = host.exchange(offset, &offsets))) return status;
   status = without_exceptions("mob_init", [&] {
-    return adopt(TeamMap::strided(0, 1, services_.peers.size()), services_.peers.rank(), offsets[0],
-                 0, &world_);
+    return adopt(TeamMap::strided(services_.peers.first(), 1, services_.peers.size()),
+                 services_.peers.rank() - services_.peers.first(), offsets[0], 0, &world_);
   });
   return host.agree(status, "mob_init");
 }
 
 mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
-  return adopt(TeamMap::strided(0, 1, services_.peers.size()), services_.peers.rank(),
-               world_->area_offset(), kEndOfJob, team, Series::kEnd);
+  return adopt(TeamMap::strided(services_.peers.first(), 1, services_.peers.size()),
+               services_.peers.rank() - services_.peers.first(), world_->area_offset(), kEndOfJob,
+               team, Series::kEnd);
 }
 
 // The arguments of one member in a call that makes teams. A member uses the values of others only

@@ -20,7 +20,12 @@
 // still maps the segment. From then on the process goes without the connection: its slot in the
 // control block tells whether it has left.
 //
+// Where there is no launcher, a process that spawns others listens in its place until they have
+// joined, and answers Hello by Adopted in place of Welcome (child_starter.h).
+//
 // mob_abort(), which may be called at any time, connects and sends Abort in place of Hello.
+// mob_spawn() sends Spawn in the same way: the record of the world whose number it names, in the
+// segment, has changed (control.h). The launcher answers by changing the record.
 //
 // Environment and sockets are used instead of inherited descriptors because wrappers between
 // launcher and program (shells, Python's subprocess) may close those.
@@ -51,7 +56,9 @@ enum class MessageType : uint32_t {
   kAbort,
   kDirectory,
   kChallenge,
-  kGivesUp
+  kGivesUp,
+  kSpawn,
+  kAdopted
 };
 
 // One SOCK_SEQPACKET message. Fixed size, host byte order: both ends are on one host.
@@ -60,7 +67,7 @@ struct Message {
   uint32_t version = kProtocolVersion;
   MessageType type{};
   int32_t rank = -1;
-  int32_t size = 0;    // of the job, in kWelcome
+  int32_t size = 0;    // of the job, in kWelcome; the number of the world, in kSpawn
   int32_t pid = 0;     // of the sender, in kHello; in kWelcome as the launcher knows it
   int32_t hosts = 1;   // virtual hosts, in kWelcome; if several, kDirectory follows
   Nonce nonce{};       // the sender's

@@ -245,6 +245,7 @@ bool Rendezvous::receive(Connection& connection) {
     const bool is_of_job = whole && (message.version != job::kProtocolVersion ||
                                      job::is_proven(message, secret_, connection.nonce));
     if (is_of_job && message.type == MessageType::kAbort) on_abort(message);
+    if (is_of_job && message.type == MessageType::kSpawn) on_spawn(message);
     if (got > 0 && !is_of_job) report(connection.pid, "is not of this job");
     const bool joined =
         is_of_job && message.type == MessageType::kHello && welcome(connection, message);
@@ -298,13 +299,18 @@ void Rendezvous::on_detached(mob_rank_t rank) {
   note(rank, state_in_segment(rank) == job::ProcessState::kLeft ? State::kLeft : State::kLost);
 }
 
+// Spawned ranks are on the only host.
+job::Place Rendezvous::place_of(mob_rank_t rank) const {
+  return rank < layout_.size() ? layout_.place_of(rank) : job::Place{0, rank};
+}
+
 const Rendezvous::Segment& Rendezvous::segment_of(mob_rank_t rank) const {
-  return segments_[static_cast<size_t>(layout_.place_of(rank).host)];
+  return segments_[static_cast<size_t>(place_of(rank).host)];
 }
 
 job::ProcessState Rendezvous::state_in_segment(mob_rank_t rank) const {
   return segment_of(rank)
-      .block->slot(layout_.place_of(rank).index)
+      .block->slot(place_of(rank).index)
       .state.load(std::memory_order_acquire);  // as in Liveness
 }
 
@@ -316,9 +322,19 @@ void Rendezvous::on_abort(const Message& message) {
   members_[static_cast<size_t>(message.rank)].aborted = true;
 }
 
+void Rendezvous::on_spawn(const Message& message) {
+  if (message.version == job::kProtocolVersion && segments_.size() == 1) {
+    worlds_.push_back(message.size);
+  }
+}
+
+void Rendezvous::grow(mob_rank_t size) {
+  if (static_cast<size_t>(size) > members_.size()) members_.resize(static_cast<size_t>(size));
+}
+
 void Rendezvous::declare_dead(mob_rank_t rank) {
   if (segments_.empty()) return;
-  job::declare_dead(segment_of(rank).block->slot(layout_.place_of(rank).index));
+  job::declare_dead(segment_of(rank).block->slot(place_of(rank).index));
   if (directory_.block != nullptr) job::declare_dead(directory_.block->slot(rank));
 }
 

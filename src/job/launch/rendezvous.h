@@ -50,6 +50,12 @@ class Rendezvous {
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
+  // A segment and where its control block is mapped.
+  struct Segment {
+    int descriptor = -1;
+    job::ControlBlock* block = nullptr;
+  };
+
   // Makes the job's secret, its segments and the socket. With several virtual `hosts` each has a
   // segment of its own.
   mob_status_t open(mob_rank_t size, int32_t hosts);
@@ -75,6 +81,13 @@ class Rendezvous {
   // Marks a rank that has ended as dead, for the ranks that joined.
   void declare_dead(mob_rank_t rank);
 
+  // The worlds whose record has changed, as ranks have said since the last call.
+  std::vector<mob_rank_t> take_worlds() { return std::exchange(worlds_, {}); }
+  // There are so many ranks from now on; they never become fewer.
+  void grow(mob_rank_t size);
+  // Of the only host; null in a job of several.
+  const Segment* segment() const { return segments_.size() == 1 ? segments_.data() : nullptr; }
+
   // The changes since the last call, in order.
   std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
@@ -86,12 +99,6 @@ class Rendezvous {
     job::Nonce nonce{};    // of its Challenge
     Clock::time_point since{};
     std::list<uint32_t>::iterator unknown;  // its place in unknown_, before Hello
-  };
-
-  // A segment and where its control block is mapped.
-  struct Segment {
-    int descriptor = -1;
-    job::ControlBlock* block = nullptr;
   };
 
   mob_status_t make_segments(mob_rank_t size, int32_t hosts);
@@ -107,8 +114,10 @@ class Rendezvous {
   bool receive(Connection& connection);
   bool detach(mob_rank_t rank);
   void note(mob_rank_t rank, State state);
+  job::Place place_of(mob_rank_t rank) const;
   const Segment& segment_of(mob_rank_t rank) const;
   job::ProcessState state_in_segment(mob_rank_t rank) const;
+  void on_spawn(const job::Message& message);
   void on_abort(const job::Message& message);
   bool welcome(Connection& connection, const job::Message& hello);
   bool refuse(const Connection& connection, const job::Message& hello, const std::string& reason);
@@ -129,6 +138,7 @@ class Rendezvous {
   std::vector<uint32_t> free_;   // slots of connections_
   std::list<uint32_t> unknown_;  // slots of connections before Hello, in the order of arrival
   std::vector<Change> changes_;
+  std::vector<mob_rank_t> worlds_;
   mob_rank_t joined_ = 0;
   mob_rank_t lost_ = 0;
   int reported_ = 0;   // outsiders that were logged

@@ -21,7 +21,6 @@
 #include "job/launch/process/descendants.h"
 #include "job/launch/process/limits.h"
 #include "job/launch/process/processors.h"
-#include "job/launch/process/spawn.h"
 #include "os/process/process.h"
 
 namespace mobius::launch {
@@ -36,8 +35,6 @@ constexpr milliseconds kGraceAfterInterrupt{5000};
 // A lost connection mostly means that the process is ending. Its exit status, soon after, says
 // more.
 constexpr milliseconds kGraceAfterLoss{100};
-// Ranks started between two checks for signals and failures.
-constexpr int kStartsPerTurn = 16;
 
 std::string signal_text(int signal) {
   return fmt::format("signal {} ({})", signal, strsignal(signal));
@@ -148,14 +145,15 @@ int Supervisor::timeout_ms() const {
 }
 
 void Supervisor::start_some() {
-  if (all_started()) return;
-  for (int i = 0; i < kStartsPerTurn && !all_started(); ++i) {
+  start_spawned();
+  if (first_started()) return;
+  for (int i = 0; i < kStartsPerTurn && !first_started(); ++i) {
     if (!start(next_)) break;
     ++next_;
   }
   // From here on only the ranks hold them, so the reader of such a pipe sees its end when the ranks
   // close it.
-  if (all_started()) {
+  if (first_started()) {
     for (const int descriptor : plan_.inherited) close(descriptor);
   }
 }
@@ -165,9 +163,25 @@ bool Supervisor::gets_descriptors(mob_rank_t rank) const {
 }
 
 bool Supervisor::start(mob_rank_t rank) {
+  const os::Spawned spawned = start(rank, {plan_.program.c_str(), plan_.options.command,
+                                           plan_.environment.of_rank(rendezvous_.key(), rank)});
+  if (spawned.pid > 0) return true;
+  const bool interpreter = spawned.error == ENOENT;  // the file itself was found before
+  output_.say(fmt::format("rank {} of {} could not be started: {} ({}, {}){}", rank,
+                          plan_.options.processes, std::strerror(spawned.error), spawned.step,
+                          plan_.program,
+                          interpreter ? "; is the interpreter that it names installed?" : ""));
+  exit_code_ = std::strcmp(spawned.step, "execve") != 0 ? kExitFailed
+               : interpreter                            ? kExitNotFound
+                                                        : kExitNotExecutable;
+  end_ranks();
+  return false;
+}
+
+os::Spawned Supervisor::start(mob_rank_t rank, const Start& how) {
   int out[2] = {-1, -1};
   int err[2] = {-1, -1};
-  Spawned spawned;
+  os::Spawned spawned;
   const int input = rank == input_rank_ ? STDIN_FILENO : null_input_;
   const bool have_output =
       (plan_.options.output == OutputKind::kLine && open_pseudo_terminal(out)) ||
@@ -180,7 +194,7 @@ bool Supervisor::start(mob_rank_t rank) {
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     fcntl(err[0], F_SETFL, O_NONBLOCK);
     std::vector<char*> arguments;
-    for (const std::string& argument : plan_.options.command) {
+    for (const std::string& argument : how.arguments) {
       arguments.push_back(const_cast<char*>(argument.c_str()));
     }
     arguments.push_back(nullptr);
@@ -188,36 +202,30 @@ bool Supervisor::start(mob_rank_t rank) {
     if (!processors_.empty()) {
       processor.set_only(processors_[static_cast<size_t>(rank) % processors_.size()]);
     }
-    spawned = spawn(
-        {plan_.program.c_str(), arguments.data(),
-         plan_.environment.of_rank(rendezvous_.key(), rank), input, out[1], err[1], processor.get(),
-         processor.bytes(), &plan_.signal_mask, descriptor_limit_ ? &*descriptor_limit_ : nullptr,
-         rank != grouped_rank_,
-         gets_descriptors(rank) ? std::span<const int>(plan_.inherited) : std::span<const int>()});
+    spawned =
+        os::spawn({how.program, arguments.data(), how.environment, how.folder, input, out[1],
+                   err[1], processor.get(), processor.bytes(), &plan_.signal_mask,
+                   descriptor_limit_ ? &*descriptor_limit_ : nullptr, rank != grouped_rank_,
+                   how.world == 0 && gets_descriptors(rank) ? std::span<const int>(plan_.inherited)
+                                                            : std::span<const int>()});
   }
   if (out[1] >= 0) close(out[1]);
   if (err[1] >= 0) close(err[1]);
   if (spawned.pid > 0) {
     output_.add(rank, Output::Channel::kOut, out[0]);
     output_.add(rank, Output::Channel::kErr, err[0]);
-    ranks_[static_cast<size_t>(rank)] = {spawned.pid, spawned.pid, kNever, false};
+    Rank& started = ranks_[static_cast<size_t>(rank)];
+    started.started = started.pid = spawned.pid;
+    started.world = how.world;
+    started.program = how.arguments[0];
     rank_of_[spawned.pid] = rank;
     ++running_;
-    return true;
+    ++started_;
+    return spawned;
   }
-
   if (out[0] >= 0) close(out[0]);
   if (err[0] >= 0) close(err[0]);
-  const bool interpreter = spawned.error == ENOENT;  // the file itself was found before
-  output_.say(fmt::format("rank {} of {} could not be started: {} ({}, {}){}", rank,
-                          plan_.options.processes, std::strerror(spawned.error), spawned.step,
-                          plan_.program,
-                          interpreter ? "; is the interpreter that it names installed?" : ""));
-  exit_code_ = std::strcmp(spawned.step, "execve") != 0 ? kExitFailed
-               : interpreter                            ? kExitNotFound
-                                                        : kExitNotExecutable;
-  end_ranks();
-  return false;
+  return spawned;
 }
 
 void Supervisor::on_front() {
@@ -307,7 +315,12 @@ void Supervisor::await_front(int signal) {
 }
 
 void Supervisor::on_rank_end(mob_rank_t rank, int status) {
-  ranks_[static_cast<size_t>(rank)].lost_at = kNever;
+  Rank& ended = ranks_[static_cast<size_t>(rank)];
+  ended.lost_at = kNever;
+  if (ended.given_up) {
+    note_ended(ended.world);
+    return;
+  }
   if (phase_ != Phase::kRunning) return;
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -350,6 +363,7 @@ void Supervisor::on_rank_end(mob_rank_t rank, int status) {
 }
 
 void Supervisor::on_changes() {
+  on_worlds();
   for (const Rendezvous::Change& change : rendezvous_.take_changes()) {
     Rank& rank = ranks_[static_cast<size_t>(change.rank)];
     if (change.state == Rendezvous::State::kJoined) {
@@ -357,7 +371,7 @@ void Supervisor::on_changes() {
         fail(absent, "exited without mob_init(), which another rank has called", kExitFailed);
       }
     }
-    if (change.state == Rendezvous::State::kLost && rank.pid != 0) {
+    if (change.state == Rendezvous::State::kLost && rank.pid != 0 && !rank.given_up) {
       rank.lost_at = Clock::now() + kGraceAfterLoss;
     }
   }
@@ -376,8 +390,8 @@ void Supervisor::check_deadlines() {
     if (phase_ == Phase::kRunning) {
       if (running_ > 0) {
         output_.say(fmt::format("{} of {} ranks did not end within {} s of {} and were killed",
-                                running_, plan_.options.processes,
-                                kGraceAfterInterrupt.count() / 1000, signal_text(interrupt_)));
+                                running_, started_, kGraceAfterInterrupt.count() / 1000,
+                                signal_text(interrupt_)));
       }
       exit_code_ = kExitSignal + interrupt_;
       output_.abandon_blocked();
@@ -425,6 +439,7 @@ void Supervisor::settle_output() {
 
 void Supervisor::fail(mob_rank_t rank, std::string_view what, int exit_code) {
   if (phase_ != Phase::kRunning) return;
+  if (give_up_joining(rank, what)) return;
   const bool ends_job =
       plan_.on_death == base::OnDeath::kEnd || interrupt_ != 0 || rendezvous_.member(rank).aborted;
   if (exit_code_ == 0 || ends_job) exit_code_ = exit_code;
@@ -456,11 +471,11 @@ std::string Supervisor::describe(mob_rank_t rank) const {
   const pid_t joined = rendezvous_.member(rank).pid;
   const pid_t pid = ranks_[static_cast<size_t>(rank)].started;
   return fmt::format("rank {} (process {}, {})", rank, joined != 0 ? joined : pid,
-                     plan_.options.command[0]);
+                     ranks_[static_cast<size_t>(rank)].program);
 }
 
 std::string Supervisor::fate_of_others() const {
-  const mob_rank_t others = plan_.options.processes - 1;
+  const mob_rank_t others = started_ - 1;
   if (running_ == 0) return "";
   if (running_ < others) {
     if (running_ == 1) return "; the one rank still running was ended";

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@
 #include "job/launch/poller.h"
 #include "job/launch/process/environment.h"
 #include "job/launch/rendezvous.h"
+#include "job/spawn_request.h"
+#include "os/process/spawn.h"
 
 namespace mobius::launch {
 
@@ -53,6 +56,9 @@ class Supervisor {
   using Clock = std::chrono::steady_clock;
   static constexpr auto kNever = Clock::time_point::max();
 
+  // Ranks started between two checks for signals and failures.
+  static constexpr int kStartsPerTurn = 16;
+
   enum class Phase {
     kRunning,
     kEnding,  // told to end, killed at kill_at_
@@ -62,13 +68,43 @@ class Supervisor {
     pid_t started = 0;
     pid_t pid = 0;  // as started, until its end is known
     Clock::time_point lost_at = kNever;
-    bool failed = false;  // and the others went on
+    bool failed = false;    // and the others went on
+    mob_rank_t world = 0;   // the number of the first process that was started with it
+    bool given_up = false;  // with its world, before that had joined
+    std::string program;    // as its user named it
+  };
+
+  // How to start a rank.
+  struct Start {
+    const char* program;  // path to execute
+    const std::vector<std::string>& arguments;
+    char* const* environment;
+    const char* folder = nullptr;  // null: as ours
+    mob_rank_t world = 0;
+  };
+  // Processes that a rank has asked for and that are being started.
+  struct Spawn {
+    mob_rank_t world;
+    mob_rank_t next;
+    mob_rank_t end;
+    job::SpawnRequest request;
   };
 
   void open();
   void start_some();
   bool gets_descriptors(mob_rank_t rank) const;
   bool start(mob_rank_t rank);
+  os::Spawned start(mob_rank_t rank, const Start& how);
+
+  // supervisor_spawn.cpp
+  void on_worlds();
+  void accept_spawn(mob_rank_t world);
+  void start_spawned();
+  void end_start(const Spawn& spawn, const std::string& problem);
+  bool give_up(mob_rank_t world, mob_status_t failure, const std::string& reason);
+  bool give_up_joining(mob_rank_t rank, std::string_view what);
+  void note_ended(mob_rank_t world);
+  job::World& world(mob_rank_t first) { return rendezvous_.segment()->block->world(first); }
   void wait_and_handle();
   int timeout_ms() const;
   void on_front();
@@ -90,7 +126,13 @@ class Supervisor {
   void signal_rank(mob_rank_t rank, int signal);
   std::string describe(mob_rank_t rank) const;
   std::string fate_of_others() const;
-  bool all_started() const { return next_ == plan_.options.processes || phase_ != Phase::kRunning; }
+  bool all_started() const {
+    return first_started() && (spawning_.empty() || phase_ != Phase::kRunning);
+  }
+  // Whether the ranks that the job begins with have been started.
+  bool first_started() const {
+    return next_ == plan_.options.processes || phase_ != Phase::kRunning;
+  }
 
   const Plan& plan_;
   const int front_;
@@ -107,6 +149,8 @@ class Supervisor {
   mob_rank_t grouped_rank_ = -1;  // is in our process group, to read the terminal; -1: none
   mob_rank_t next_ = 0;           // to start
   mob_rank_t running_ = 0;
+  mob_rank_t started_ = 0;          // ever
+  std::deque<Spawn> spawning_;      // the first one is under way
   std::vector<mob_rank_t> absent_;  // ranks that ended well without joining
   Phase phase_ = Phase::kRunning;
   Clock::time_point kill_at_ = kNever;

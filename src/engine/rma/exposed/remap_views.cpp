@@ -144,7 +144,7 @@ mob_status_t RemapViews::forget_at(mob_rank_t peer, uint64_t entries, TargetUse 
 
 mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in enter()
-  for (mob_rank_t index = 0; index < segment_.peers().host().size(); ++index) {
+  for (mob_rank_t index = 0; index < segment_.peers().host().bound(); ++index) {
     const ProcessBlock& block = segment_.process(index);
     const auto has_gone = [&] {
       return segment_.peers().liveness().is_dead(index) ||

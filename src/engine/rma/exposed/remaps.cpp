@@ -126,7 +126,7 @@ void Remaps::take_back() {
 
 // Ranks that are threads of one process share all memory anyway.
 bool Remaps::others_need_them() const {
-  for (mob_rank_t index = 0; index < segment_.peers().host().size(); ++index) {
+  for (mob_rank_t index = 0; index < segment_.peers().host().bound(); ++index) {
     if (!segment_.peers().is_same_process(segment_.peers().job().rank_at(index))) return true;
   }
   return false;

@@ -5,7 +5,7 @@ namespace mobius::engine {
 
 bool LivenessProbe::is_dead(uint32_t owner) {
   const mob_rank_t rank = Peers::lock_owner(owner);
-  if (rank < 0 || rank >= peers_.size()) return false;
+  if (rank < 0 || rank >= peers_.most()) return false;
   // A release by a process of another host goes to the rank that hosts the lock: once that rank is
   // gone, nobody releases the lock any more.
   return peers_.is_lost(rank) || (host_ >= 0 && !peers_.is_here(rank) && peers_.is_lost(host_));

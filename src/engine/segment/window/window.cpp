@@ -30,6 +30,28 @@ constexpr uintptr_t kCandidates[] = {0x600000000000, 0x500000000000, 0x300000000
 }  // namespace
 
 mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings) {
+  const bool is_first = group.first() == 0;
+  same_address_ = false;
+  mob_status_t status = is_first ? reserve_first(group, settings) : reserve_later(group);
+  if (status == MOB_OK) status = attach(group.segment());
+  job::ControlBlock& control = group.control();
+  bases_ = control.bases();
+  control.bases()[group.index()].store(memory_.base(), std::memory_order_relaxed);
+  if (is_first && group.index() == 0) {
+    control.header.window_bytes.store(bytes(), std::memory_order_relaxed);
+    control.header.window_base.store(same_address_ ? memory_.base() : 0, std::memory_order_relaxed);
+  }
+  if ((status = group.agree(status, "mob_init"))) {
+    close();
+    return status;
+  }
+  base::log(base::LogLevel::kDebug, "window of %zu bytes at 0x%zx (%s addresses)", bytes(),
+            static_cast<size_t>(memory_.base()), same_address_ ? "same" : "table of");
+  return status;
+}
+
+// For the processes that the job begins with. Fails in all of them, but for the last step.
+mob_status_t Window::reserve_first(job::HostGroup& group, const base::Settings& settings) {
   const size_t wanted =
       settings.number(base::SettingId::kWindowBytes) & ~(uint64_t{kChunkBytes} - 1);
   size_t size = 0;
@@ -46,7 +68,6 @@ mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings)
                 "MOBIUS_ADDRESS_MODE is 'same' in one process of the job and 'table' in another; "
                 "give all the same value");
   }
-  same_address_ = false;
   if (!want_table) {
     if (const mob_status_t status = try_same_address(group, size)) return status;
   }
@@ -56,20 +77,32 @@ mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings)
                 "in every process; use 'auto', or a smaller MOBIUS_WINDOW_BYTES",
                 size);
   }
-  mob_status_t status = MOB_OK;
   if (!same_address_ && !memory_.reserve_anywhere(size, kCommonAlignment) &&
       !memory_.reserve_anywhere(size, kChunkBytes)) {
-    status = fail(MOB_ERR_MEMORY, "%zu bytes of address space could not be reserved again", size);
+    return fail(MOB_ERR_MEMORY, "%zu bytes of address space could not be reserved again", size);
   }
-  if (status == MOB_OK) status = attach(group.segment());
-  if ((status = group.agree(status, "mob_init"))) {
-    close();
-    return status;
+  return MOB_OK;
+}
+
+// For spawned processes: a window like that of the processes that are there.
+mob_status_t Window::reserve_later(job::HostGroup& group) {
+  const job::ControlHeader& header = group.control().header;
+  const size_t size = header.window_bytes.load(std::memory_order_relaxed);
+  const uintptr_t base = header.window_base.load(std::memory_order_relaxed);
+  same_address_ = base != 0;
+  const bool is_reserved = same_address_ ? memory_.reserve_at(base, size)
+                                         : memory_.reserve_anywhere(size, kCommonAlignment) ||
+                                               memory_.reserve_anywhere(size, kChunkBytes);
+  if (is_reserved) return MOB_OK;
+  if (!same_address_) {
+    return fail(MOB_ERR_MEMORY, "no %zu bytes of address space can be reserved; %s", size,
+                os::mapping_limit(errno).c_str());
   }
-  if (!same_address_) status = group.exchange(memory_.base(), &bases_);
-  base::log(base::LogLevel::kDebug, "window of %zu bytes at 0x%zx (%s addresses)", size,
-            static_cast<size_t>(memory_.base()), same_address_ ? "same" : "table of");
-  return status;
+  return fail(MOB_ERR_MEMORY,
+              "the shared memory of this job takes %zu bytes at the address 0x%zx, which are not "
+              "free in this process; start the job with MOBIUS_ADDRESS_MODE=table, or raise the "
+              "limit on address space (ulimit -v)",
+              size, static_cast<size_t>(base));
 }
 
 mob_status_t Window::open_for_threads(const job::HostGroup& group, const base::Settings& settings) {
@@ -109,7 +142,7 @@ void Window::close() {
   opened_ = nullptr;
   open_chunks_.close();
   memory_.release();
-  bases_.clear();
+  bases_ = nullptr;
 }
 
 mob_status_t Window::allow(uint64_t offset, uint64_t chunks) {

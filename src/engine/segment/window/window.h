@@ -42,7 +42,8 @@ class Window {
   uintptr_t base() const { return memory_.base(); }
   size_t bytes() const { return memory_.bytes(); }
   uintptr_t base_of(mob_rank_t host_index) const {
-    return same_address_ ? memory_.base() : bases_[static_cast<size_t>(host_index)];
+    return same_address_ ? memory_.base()
+                         : bases_[static_cast<size_t>(host_index)].load(std::memory_order_relaxed);
   }
 
   // Whether this process has opened the region in its current length.
@@ -59,13 +60,15 @@ class Window {
   void deny(uint64_t offset, uint64_t chunks);
 
  private:
+  mob_status_t reserve_first(job::HostGroup& group, const base::Settings& settings);
+  mob_status_t reserve_later(job::HostGroup& group);
   mob_status_t agree_on_size(job::HostGroup& group, size_t wanted, size_t* agreed);
   mob_status_t try_same_address(job::HostGroup& group, size_t size);
   mob_status_t attach(int segment);
   mob_status_t allow_locked(uint64_t offset, uint64_t chunks);
 
   os::AddressWindow memory_;
-  std::vector<uintptr_t> bases_;  // empty in "same" mode
+  const std::atomic<uint64_t>* bases_ = nullptr;  // of all processes of the host, in the segment
   bool same_address_ = false;
   std::mutex mutex_;  // guards changes of access
   OpenChunks open_chunks_;

@@ -50,6 +50,12 @@ Output::~Output() {
   }
 }
 
+void Output::grow(mob_rank_t ranks) {
+  if (ranks <= ranks_) return;
+  streams_.resize(2 * static_cast<size_t>(ranks));
+  ranks_ = ranks;
+}
+
 void Output::add(mob_rank_t rank, Channel channel, int descriptor) {
   const uint32_t stream = 2 * static_cast<uint32_t>(rank) + static_cast<uint32_t>(channel);
   streams_[stream].descriptor = descriptor;

@@ -35,6 +35,9 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  // There are so many ranks from now on; they never become fewer.
+  void grow(mob_rank_t ranks);
+
   // Owns the reading end of a rank's pipe or pseudo-terminal from now on; it must be non-blocking.
   void add(mob_rank_t rank, Channel channel, int descriptor);
 
@@ -90,7 +93,7 @@ class Output {
   void end(uint32_t stream);
 
   Poller& poller_;
-  const mob_rank_t ranks_;
+  mob_rank_t ranks_;
   const bool tag_;
   uint32_t routes_;  // 1 when standard output and standard error are the same file
   std::array<std::unique_ptr<Route>, 2> sinks_;

@@ -164,6 +164,12 @@ Limit process_limit(uint64_t wanted) {
   return limit;
 }
 
+Limit descriptor_limit() {
+  Limit limit{static_cast<uint64_t>(job::kMostLocalPeers), ""};
+  check_descriptors(&limit);
+  return limit;
+}
+
 std::optional<rlimit> raise_descriptor_limit(uint64_t processes, uint64_t spare) {
   rlimit found{};
   if (getrlimit(RLIMIT_NOFILE, &found) != 0) return std::nullopt;

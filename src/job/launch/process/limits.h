@@ -19,6 +19,9 @@ struct Limit {
 // The tightest limit on the processes of a job of `wanted`.
 Limit process_limit(uint64_t wanted);
 
+// The limit that the descriptors of this process set.
+Limit descriptor_limit();
+
 // Makes room in this process for a job's descriptors and `spare` others; returns the limit that was
 // in force, which is the one for the ranks: programs that use select() depend on it. Empty if the
 // system does not tell it.

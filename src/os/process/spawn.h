@@ -11,20 +11,21 @@
 #include <cstddef>
 #include <span>
 
-namespace mobius::launch {
+namespace mobius::os {
 
-// Everything that a rank inherits, in the state in which the launcher found it.
-struct SpawnRequest {
+// What a process inherits.
+struct SpawnArguments {
   const char* path;
   char* const* arguments;
   char* const* environment;
+  const char* folder;  // to start in; null: as the caller's
   int input;
   int output;
   int error_output;
-  const cpu_set_t* processors;  // null: as the launcher's
+  const cpu_set_t* processors;  // null: as the caller's
   size_t processors_bytes;
   const sigset_t* signal_mask;
-  const rlimit* descriptor_limit;  // null: as the launcher's
+  const rlimit* descriptor_limit;  // null: as the caller's
   bool own_group;
   std::span<const int> descriptors;  // to keep open under their numbers
 };
@@ -37,6 +38,6 @@ struct Spawned {
 
 // Starts the program, in a process group of its own or in the caller's. The kernel kills it when
 // the caller ends. The caller is suspended until the program has been executed or has failed to be.
-Spawned spawn(const SpawnRequest& request);
+Spawned spawn(const SpawnArguments& request);
 
-}  // namespace mobius::launch
+}  // namespace mobius::os

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_BRIDGE_HPP
+#define MOBIUS_BRIDGE_HPP
+
+/**
+ * @file
+ * Spawned processes, and the bridge to them, as an object (dynamic.h). */
+
+#include <mobius/dynamic.h>
+#include <mobius/error.hpp>
+#include <mobius/team.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mob {
+
+/** What Bridge::spawn() may be told; mob_spawn_options_t. */
+struct SpawnOptions {
+  std::vector<std::string> arguments;   /**< after the program's name */
+  bool some = false;                    /**< MOB_SPAWN_SOME: fewer processes are enough */
+  mob_rank_t root = 0;                  /**< member of the team whose arguments count */
+  std::string folder;                   /**< where the processes start; empty: the root's */
+  std::vector<std::string> environment; /**< NAME=VALUE, added to the root's environment */
+};
+
+/**
+ * Owns a bridge, and disconnects it when it is destroyed. That is collective over all its
+ * processes, and is left out while an exception unwinds the stack (error.hpp). Free the teams that
+ * merge() made before. Movable. An object without a bridge is false.
+ *
+ * Thread safety: as the C functions, per bridge.
+ */
+class Bridge {
+ public:
+  /** Makes an object without a bridge. */
+  Bridge() = default;
+  /** Takes ownership of `bridge`, which the C interface made. */
+  explicit Bridge(mob_bridge_t bridge) noexcept : bridge_(bridge) {}
+
+  /**
+   * Starts processes: mob_spawn(). Collective over the team.
+   * @throws Error  if it fails; no process is left then
+   */
+  [[nodiscard]] static Bridge spawn(const Team& team, const std::string& program, mob_rank_t count,
+                                    const SpawnOptions& options = {}) {
+    const std::vector<const char*> arguments = pointers(options.arguments);
+    const std::vector<const char*> environment = pointers(options.environment);
+    const mob_spawn_options_t plain{options.some ? MOB_SPAWN_SOME : 0u, options.root,
+                                    options.folder.empty() ? nullptr : options.folder.c_str(),
+                                    environment.data()};
+    mob_bridge_t bridge = MOB_BRIDGE_NONE;
+    check(mob_spawn(team.handle(), program.c_str(), arguments.data(), count, &plain, &bridge));
+    return Bridge(bridge);
+  }
+
+  /**
+   * Takes the bridge to the processes that spawned this one: mob_parent(). Call it once.
+   * @return an object without a bridge if no process did
+   */
+  [[nodiscard]] static Bridge parent() noexcept { return Bridge(mob_parent()); }
+
+  /** @return whether there is a bridge */
+  [[nodiscard]] explicit operator bool() const noexcept { return bridge_.get() != nullptr; }
+  /** @return the bridge for the C interface; this object still owns it */
+  [[nodiscard]] mob_bridge_t handle() const noexcept { return bridge_.get(); }
+
+  /**
+   * @return the numbers of the processes on the other side: mob_bridge_others()
+   * @throws Error  if it fails
+   */
+  [[nodiscard]] std::vector<mob_rank_t> others() const {
+    std::vector<mob_rank_t> numbers(
+        static_cast<size_t>(detail::checked(mob_bridge_others(handle(), nullptr))));
+    static_cast<void>(detail::checked(mob_bridge_others(handle(), numbers.data())));
+    return numbers;
+  }
+
+  /**
+   * Makes a team of all processes of the bridge: mob_bridge_merge(). Collective over them.
+   * @param children_first  whether the spawned processes have the first ranks; the same everywhere
+   * @throws Error          if it fails
+   */
+  [[nodiscard]] Team merge(bool children_first = false) const {
+    mob_team_t team = MOB_TEAM_NONE;
+    check(mob_bridge_merge(handle(), children_first ? 1 : 0, &team));
+    return Team(team);
+  }
+
+  /**
+   * Ends the connection before destruction: mob_bridge_disconnect(), collective.
+   * @throws Error  if it fails; this object has no bridge then
+   */
+  void disconnect() { check(bridge_.free()); }
+
+ private:
+  /* Ends with a null pointer. */
+  static std::vector<const char*> pointers(const std::vector<std::string>& texts) {
+    std::vector<const char*> result;
+    for (const std::string& text : texts) result.push_back(text.c_str());
+    result.push_back(nullptr);
+    return result;
+  }
+
+  detail::Owner<mob_bridge_t, &mob_bridge_disconnect, true> bridge_;
+};
+
+}  // namespace mob
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_DYNAMIC_H
+#define MOBIUS_DYNAMIC_H
+
+/**
+ * @file
+ * Processes that join a running job.
+ *
+ * mob_spawn() starts processes and makes a *bridge* to them: two groups of processes that reach
+ * each other. They share the memory of the host like those that were there from the start, and
+ * every operation on them costs the same.
+ *
+ * A process has one *number* (mob_rank()) in the whole job, which all processes use to name it in
+ * puts, gets, messages and locks. Spawned processes get numbers above all others, and no number is
+ * given out twice. MOB_TEAM_WORLD and mob_size() are the processes that were started together:
+ * those of one spawn have a world of their own, in which mob_team_rank() counts from 0. In the
+ * processes that the job began with, number and rank in the world are the same. mob_team_number()
+ * gives the number of a member of a team.
+ *
+ * Today: in jobs on one host, whose ranks are processes. Where `mobius run` started the job, its
+ * launcher starts the new processes, too. Otherwise the root does: they share its standard output
+ * and error, and are killed when its process ends. */
+
+#include <mobius/job.h>
+#include <mobius/team.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The two groups of processes that a spawn connects. */
+typedef struct mob_bridge* mob_bridge_t;
+
+/** No bridge. */
+#ifdef __cplusplus
+#define MOB_BRIDGE_NONE (static_cast<mob_bridge_t>(nullptr))
+#else
+#define MOB_BRIDGE_NONE ((mob_bridge_t)0)
+#endif
+
+/** For mob_spawn_options_t: fewer processes than asked for are enough, if there is one at least. */
+#define MOB_SPAWN_SOME 1u
+
+/** How mob_spawn() starts processes. All zeros, as a null pointer, are the defaults. */
+typedef struct mob_spawn_options {
+  uint32_t flags;                 /**< 0 or MOB_SPAWN_SOME */
+  mob_rank_t root;                /**< rank in the team of the member whose arguments count */
+  const char* folder;             /**< the folder in which the processes start; null: the root's */
+  const char* const* environment; /**< "NAME=VALUE" to add to the root's environment or to replace
+                                     in it; ends with a null pointer. Null: nothing */
+} mob_spawn_options_t;
+
+/**
+ * Starts processes, which join the job.
+ *
+ * Collective over the team: blocks until the processes have called mob_init(), which returns in
+ * them when this call does here. Until then the end of one of them is an error of this call, and
+ * the job goes on as before. Afterwards they are processes of the job like others: MOBIUS_ON_DEATH
+ * says what happens when one dies. Their standard input is empty.
+ *
+ * @param team      the processes that get the bridge
+ * @param program   the program to start, found as a shell does. Counts at the root only, as `argv`
+ *                  and `count`; the caller owns it
+ * @param argv      arguments from the first after the program's name, ending with a null pointer;
+ *                  null: none
+ * @param count     how many processes, at least 1
+ * @param options   null: the defaults. `root` must be the same in all members
+ * @param children  out: the bridge to the new processes; mob_bridge_disconnect() frees it
+ * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a message handler, or in a job that
+ *         cannot spawn: on several hosts, or of threads);
+ *         MOB_ERR_HANDLE (`team`); MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root`); MOB_ERR_RANGE (more
+ *         processes than the job can have, MOBIUS_MAX_PROCESSES); MOB_ERR_MEMORY; MOB_ERR_SYSTEM
+ *         (the program cannot be started: the text has the process, the program and the reason);
+ *         MOB_ERR_PEER (a new process ended before all had joined, or did not call mob_init()
+ *         within MOBIUS_JOIN_SECONDS; or a member of the team died). After an error no process of
+ *         the call is left.
+ *
+ * Thread safety: per team. Compare MPI-4 MPI_Comm_spawn.
+ */
+MOB_API mob_status_t mob_spawn(mob_team_t team, const char* program, const char* const* argv,
+                               mob_rank_t count, const mob_spawn_options_t* options,
+                               mob_bridge_t* children);
+
+/**
+ * @return the bridge to the processes that spawned this one; MOB_BRIDGE_NONE if none did, or after
+ *         mob_bridge_disconnect(). Does not block. Thread safety: any.
+ */
+MOB_API mob_bridge_t mob_parent(void);
+
+/**
+ * Tells about the other side of a bridge: in the processes that spawned, the new ones; in those,
+ * the ones that spawned them.
+ *
+ * @param bridge   a live bridge
+ * @param numbers  out: their numbers, in the order of their team; null if they are not wanted. Room
+ *                 for as many as the function returns
+ * @return how many they are; MOB_ERR_STATE or MOB_ERR_HANDLE (negative)
+ *
+ * Local, does not block. Thread safety: any.
+ */
+MOB_API mob_rank_t mob_bridge_others(mob_bridge_t bridge, mob_rank_t* numbers);
+
+/**
+ * Makes one team of all processes of a bridge.
+ *
+ * Collective over them: blocks until all have called it.
+ *
+ * @param bridge          a live bridge
+ * @param children_first  0: the processes that spawned have the first ranks; any other value: the
+ *                        spawned ones have. All pass the same
+ * @param team            out: the team; free it before the bridge
+ * @return as mob_team_split(); MOB_ERR_HANDLE (`bridge` is not live); MOB_ERR_ARGUMENT (`team` is
+ *         null, or the orders differ)
+ *
+ * Thread safety: per bridge. Compare MPI-4 MPI_Intercomm_merge.
+ */
+MOB_API mob_status_t mob_bridge_merge(mob_bridge_t bridge, int children_first, mob_team_t* team);
+
+/**
+ * Ends a bridge and the connection of its two sides.
+ *
+ * Completes the calling thread's operations, waits until all processes of the bridge have called
+ * it, and frees the bridge. From then on neither side waits for the other in mob_finalize(), and
+ * neither may name processes of the other. Teams that mob_bridge_merge() made, and what was made on
+ * them, must be freed before. mob_finalize() waits for the processes of a bridge that was not
+ * disconnected.
+ *
+ * @param bridge  a live bridge; MOB_BRIDGE_NONE does nothing
+ * @return MOB_OK, MOB_ERR_STATE (also in a message handler), MOB_ERR_HANDLE, MOB_ERR_PEER (a
+ * process died; the bridge is freed), or the first error of an operation without a handle
+ *
+ * Thread safety: per bridge. Compare MPI-4 MPI_Comm_disconnect.
+ */
+MOB_API mob_status_t mob_bridge_disconnect(mob_bridge_t bridge);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

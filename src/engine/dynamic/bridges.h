@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Spawning processes, and the bridges to them.
+
+#include <mobius/job.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/common/registry.h"
+#include "engine/dynamic/bridge.h"
+#include "engine/team/team.h"
+#include "engine/team/teams.h"
+#include "job/spawn_request.h"
+
+namespace mobius::engine {
+
+class Bridges {
+ public:
+  Bridges(const TeamServices& services, Teams& teams) : services_(services), teams_(teams) {}
+
+  // What the process that spawns asks for.
+  struct Wish {
+    job::SpawnRequest request;
+    mob_rank_t count = 0;
+    mob_rank_t least = 0;  // 1 or count
+  };
+
+  // Starts processes and makes a bridge between the team and them. Collective over the team. `mine`
+  // is the outcome of the caller's checks; `wish` counts in the member `root` alone.
+  mob_status_t spawn(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                     const Wish& wish, uint64_t* handle);
+
+  // In a process that was spawned: makes its end of the bridge. Collective over all processes of
+  // the bridge, in mob_init().
+  mob_status_t open_parent();
+  // The bridge to the processes that spawned this one; 0 if there is none.
+  uint64_t parent() const { return parent_; }
+
+  bool any();
+
+  // The bridge of a handle, which may be any number; null if it is not live.
+  Bridge* find(uint64_t handle) const { return live_.find(handle); }
+
+  // A team of all processes of the bridge. Collective over them.
+  mob_status_t merge(const char* call, Bridge& bridge, mob_status_t mine, bool children_first,
+                     uint64_t* handle);
+
+  // Ends the connection and the bridge. Collective over all of its processes.
+  mob_status_t disconnect(const char* call, uint64_t handle);
+
+  // Waits until the living processes of all bridges of this process have come to their end. All
+  // that this process has started is complete.
+  void end();
+  void close();
+
+ private:
+  struct Place;
+
+  mob_status_t start(const char* call, Team& team, const Wish& wish, Place* place);
+  mob_status_t allot(const char* call, const Wish& wish, mob_rank_t* first);
+  mob_status_t make_memory(const char* call, Team& team, const Wish& wish, Place* place);
+  mob_status_t ask(const char* call, const Wish& wish, const Place& place);
+  mob_status_t await_joined(const char* call, BridgeHeader& header, mob_rank_t first,
+                            mob_rank_t count);
+  mob_status_t open_memory(mob_rank_t first, uint64_t offset, BridgeHeader** header);
+  std::unique_ptr<Bridge> make_bridge(BridgeHeader& header, mob_rank_t first, mob_rank_t count);
+  void cancel(const Place& place);
+  void free_memory(uint64_t offset, uint64_t chunks);
+  std::string reason_of(mob_rank_t first) const;
+  job::World& world(mob_rank_t first) const;
+
+  const TeamServices& services_;
+  Teams& teams_;
+  Registry<Bridge> live_;
+  uint64_t parent_ = 0;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a team starts other processes. One member, the root, does so; the others wait for the
+// outcome, which is the same in all of them.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/settings.h"
+#include "base/status.h"
+#include "engine/common/out_of_memory.h"
+#include "engine/common/peers.h"
+#include "engine/dynamic/bridges.h"
+#include "engine/progress/waiter.h"
+#include "engine/segment/segment.h"
+#include "os/sync/futex.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+using job::World;
+using job::WorldState;
+
+constexpr size_t kLine = 64;
+constexpr size_t kPage = 4096;
+
+constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// False if the state is another one by now.
+bool change(World& world, WorldState from, WorldState to) {
+  return world.state.compare_exchange_strong(from, to, std::memory_order_acq_rel);
+}
+
+}  // namespace
+
+// What the root tells the others.
+struct Bridges::Place {
+  mob_status_t status = MOB_OK;
+  mob_rank_t first = 0;  // of the children; 0: no number was given out
+  mob_rank_t count = 0;
+  uint64_t memory = 0;  // offsets in the window
+  uint64_t chunks = 0;
+  uint64_t bridge = 0;
+};
+
+mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                            const Wish& wish, uint64_t* handle) {
+  Registry<Bridge>::Place registered(live_);
+  if (mine == MOB_OK) mine = registered.check(call);
+  if (const mob_status_t status = team.agree(mine, call)) return status;
+  const bool is_root = team.rank() == root;
+  Place place;
+  if (is_root) place.status = start(call, team, wish, &place);
+  std::vector<Place> places;
+  mob_status_t status = team.exchange(place, &places);
+  const mob_rank_t root_number = team.map().world_rank(root);
+  // The reason is the root's own error, or stands in the record.
+  const auto failed = [&](mob_status_t why) {
+    const std::string reason = place.first != 0 ? reason_of(place.first) : "";
+    return reason.empty() ? fail(why, "%s: it failed at rank %d, which starts the processes", call,
+                                 root_number)
+                          : fail(why, "%s: %s", call, reason.c_str());
+  };
+  if (status == MOB_OK && !is_root) {
+    place = places[static_cast<size_t>(root)];
+    if (place.status != MOB_OK) static_cast<void>(failed(place.status));
+  }
+  if (status == MOB_OK) status = place.status;
+  BridgeHeader* header = nullptr;
+  if (status == MOB_OK) status = open_memory(place.first, place.bridge, &header);
+  if (status == MOB_OK) status = await_joined(call, *header, place.first, place.count);
+  std::unique_ptr<Bridge> bridge;
+  if (status == MOB_OK) {
+    status = without_exceptions(call, [&] {
+      bridge = make_bridge(*header, place.first, place.count);
+      return MOB_OK;
+    });
+  }
+  // A member that fails does not meet the children, and the root cancels the spawn.
+  status = team.agree(status, call);
+  if (status == MOB_OK) {
+    status = bridge->all->barrier();
+    if (status == MOB_OK && is_root &&
+        !change(world(place.first), WorldState::kStarted, WorldState::kJoined)) {
+      status = failed(MOB_ERR_PEER);
+    }
+    status = team.agree(status, call);
+  }
+  if (status != MOB_OK) {
+    const std::string text = mob_last_error();
+    bridge.reset();
+    if (is_root) cancel(place);
+    static_cast<void>(team.barrier());
+    if (is_root && place.chunks != 0 && !team.is_broken()) free_memory(place.memory, place.chunks);
+    return fail(status, "%s", text.c_str());
+  }
+  if (is_root) services_.peers.job().settle_world(place.first);
+  *handle = registered.fill(std::move(bridge));
+  return MOB_OK;
+}
+
+mob_status_t Bridges::start(const char* call, Team& team, const Wish& wish, Place* place) {
+  return without_exceptions(call, [&] {
+    mob_rank_t first = 0;
+    mob_status_t status = allot(call, wish, &first);
+    if (status != MOB_OK) return status;
+    place->first = first;
+    if ((status = make_memory(call, team, wish, place))) {
+      place->first = 0;
+      return status;
+    }
+    if ((status = ask(call, wish, *place))) return status;
+    World& record = world(first);
+    place->count = record.size;
+    return MOB_OK;
+  });
+}
+
+// Takes numbers for the new processes and reserves what those need in the segment.
+mob_status_t Bridges::allot(const char* call, const Wish& wish, mob_rank_t* first) {
+  job::ControlBlock& control = services_.peers.host().control();
+  const auto most =
+      static_cast<mob_rank_t>(services_.settings.number(base::SettingId::kMaxProcesses));
+  std::atomic<int32_t>& numbers = control.header.numbers;
+  mob_rank_t begin = numbers.load(std::memory_order_relaxed);
+  const int segment = services_.peers.host().segment();
+  do {
+    if (wish.count > std::min(most, job::kMostLocalPeers) - begin) {
+      return fail(MOB_ERR_RANGE,
+                  "%s: %d more processes are asked for, but this job has had %d and can have %d in "
+                  "its life (MOBIUS_MAX_PROCESSES)",
+                  call, wish.count, begin, std::min(most, job::kMostLocalPeers));
+    }
+    // Before the number is valid: others look at all slots below it.
+    mob_status_t status = job::control_reserve(segment, begin, wish.count);
+    for (mob_rank_t i = begin; status == MOB_OK && i < begin + wish.count; ++i) {
+      status = SegmentLayout::reserve(segment, i);
+    }
+    if (status != MOB_OK) return status;
+  } while (!numbers.compare_exchange_weak(begin, begin + wish.count, std::memory_order_acq_rel));
+  for (mob_rank_t i = begin; i < begin + wish.count; ++i) control.slot(i).world = begin;
+  *first = begin;
+  return MOB_OK;
+}
+
+mob_status_t Bridges::make_memory(const char* call, Team& team, const Wish& wish, Place* place) {
+  Segment& segment = services_.segment;
+  const std::string request = wish.request.encoded();
+  const mob_rank_t parents = team.size();
+  const auto members = static_cast<size_t>(parents) + static_cast<size_t>(wish.count);
+  const size_t header_at = round_up(sizeof(job::SpawnMemory) + request.size(), kLine);
+  const size_t ends =
+      round_up(sizeof(BridgeHeader) + static_cast<size_t>(parents) * sizeof(mob_rank_t), kLine);
+  const size_t area_at = round_up(header_at + ends + members * sizeof(uint32_t), kPage);
+  const size_t bytes = area_at + Team::area_bytes(static_cast<mob_rank_t>(members));
+  const uint64_t chunks = chunks_of(bytes);
+  uint64_t first_chunk = 0;
+  if (const mob_status_t status = segment.chunks().claim(chunks, &first_chunk)) return status;
+  const uint64_t offset = first_chunk << kChunkShift;
+  mob_status_t status = segment.reserve_memory(offset, bytes);
+  if (status == MOB_OK) status = segment.window().allow(offset, chunks);
+  if (status != MOB_OK) {
+    segment.chunks().release(first_chunk, chunks);
+    return fail(status, "%s: %s", call, std::string(mob_last_error()).c_str());
+  }
+  auto* const memory = static_cast<char*>(segment.local_address(offset));
+  auto& spawn_memory = *reinterpret_cast<job::SpawnMemory*>(memory);
+  spawn_memory.request_bytes = request.size();
+  spawn_memory.reason[0] = '\0';
+  std::memcpy(memory + sizeof spawn_memory, request.data(), request.size());
+  auto& header = *reinterpret_cast<BridgeHeader*>(memory + header_at);
+  header.chunks = chunks;
+  header.memory = offset;
+  header.area = offset + area_at;
+  header.ends = ends;
+  header.parents = parents;
+  for (mob_rank_t i = 0; i < parents; ++i) header.numbers()[i] = team.map().world_rank(i);
+  place->memory = offset;
+  place->chunks = chunks;
+  place->bridge = offset + header_at;
+  return MOB_OK;
+}
+
+// Has the processes started. Returns when they have been, or could not be.
+mob_status_t Bridges::ask(const char* call, const Wish& wish, const Place& place) {
+  constexpr uint64_t kLookNs = 100'000'000;
+  World& record = world(place.first);
+  record.size = wish.count;
+  record.least = wish.least;
+  record.spawner = services_.peers.rank();
+  record.parent = services_.peers.first();
+  record.memory = job::kWindowOffset + place.memory;
+  record.bridge = place.bridge;
+  record.is_connected.store(1, std::memory_order_relaxed);
+  record.state.store(WorldState::kAsked, std::memory_order_release);
+  std::string reason;
+  if (const mob_status_t status =
+          services_.peers.job().start_world(place.first, wish.request, &reason)) {
+    return fail(status, "%s: %s", call, reason.c_str());
+  }
+  WorldState state = record.state.load(std::memory_order_acquire);
+  while (state == WorldState::kAsked) {
+    if (!services_.waiter.poll()) {
+      os::futex_wait(&record.state, static_cast<uint32_t>(state), kLookNs);
+    }
+    state = record.state.load(std::memory_order_acquire);
+  }
+  if (state == WorldState::kStarted) return MOB_OK;
+  return fail(record.failure, "%s: %s", call, reason_of(place.first).c_str());
+}
+
+// Waits until all children have joined. Fails when one of them cannot any more.
+mob_status_t Bridges::await_joined(const char* call, BridgeHeader& header, mob_rank_t first,
+                                   mob_rank_t count) {
+  class JoinWatch final : public os::Watch {
+   public:
+    JoinWatch(const Bridges& bridges, const char* call, mob_rank_t first, mob_rank_t count)
+        : bridges_(bridges),
+          call_(call),
+          first_(first),
+          count_(count),
+          limit_s_(bridges.services_.settings.number(base::SettingId::kJoinSeconds)),
+          end_ns_(os::now_ns() + limit_s_ * 1'000'000'000) {}
+
+    mob_status_t look() override {
+      const WorldState state = bridges_.world(first_).state.load(std::memory_order_acquire);
+      if (state == WorldState::kFailed || state == WorldState::kEnded) {
+        return fail(MOB_ERR_PEER, "%s: %s", call_, bridges_.reason_of(first_).c_str());
+      }
+      for (mob_rank_t rank = first_; rank < first_ + count_; ++rank) {
+        if (!bridges_.services_.peers.is_dead(rank)) continue;
+        return fail(MOB_ERR_PEER, "%s: process %d of %d, rank %d, died before all had joined",
+                    call_, rank - first_, count_, rank);
+      }
+      if (os::now_ns() < end_ns_) return MOB_OK;
+      return fail(MOB_ERR_PEER,
+                  "%s: the processes have not called mob_init() within %zu seconds "
+                  "(MOBIUS_JOIN_SECONDS)",
+                  call_, static_cast<size_t>(limit_s_));
+    }
+
+   private:
+    const Bridges& bridges_;
+    const char* call_;
+    const mob_rank_t first_;
+    const mob_rank_t count_;
+    const uint64_t limit_s_;
+    const uint64_t end_ns_;
+  } watch(*this, call, first, count);
+  return services_.waiter.wait_until(
+      [&] { return header.joined.load(std::memory_order_acquire) == count; }, &watch);
+}
+
+// Ends the children. Returns when they have ended.
+void Bridges::cancel(const Place& place) {
+  if (place.first == 0) return;
+  World& record = world(place.first);
+  record.is_connected.store(0, std::memory_order_release);
+  // The launcher has not heard of it.
+  if (change(record, WorldState::kAsked, WorldState::kEnded)) return;
+  if (!change(record, WorldState::kStarted, WorldState::kFailed)) {
+    change(record, WorldState::kJoined, WorldState::kFailed);
+  }
+  static_cast<void>(services_.peers.job().end_world(place.first));
+}
+
+std::string Bridges::reason_of(mob_rank_t first) const {
+  const job::World& record = world(first);
+  const WorldState state = record.state.load(std::memory_order_acquire);
+  if (state != WorldState::kFailed && state != WorldState::kEnded) return {};
+  const uint64_t offset = record.memory - job::kWindowOffset;
+  if (services_.segment.window().allow(offset, 1) != MOB_OK) return {};
+  const auto& memory =
+      *static_cast<const job::SpawnMemory*>(services_.segment.local_address(offset));
+  return std::string(memory.reason, strnlen(memory.reason, sizeof memory.reason));
+}
+
+}  // namespace mobius::engine

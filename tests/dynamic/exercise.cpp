@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+#include "exercise.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+namespace mobius_test {
+namespace {
+
+constexpr unsigned kAsk = 900;
+constexpr unsigned kAnswer = 901;
+constexpr size_t kBytes = size_t{1} << 20;
+
+int wrong = 0;
+std::atomic<uint64_t> answers = 0;
+std::atomic<uint64_t> answered_sum = 0;
+
+#define EXPECT(condition)                                                                          \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      ++wrong;                                                                                     \
+      std::fprintf(stderr, "rank %d: %s:%d: %s: %s\n", mob_rank(), __FILE__, __LINE__, #condition, \
+                   mob_last_error());                                                              \
+    }                                                                                              \
+  } while (false)
+#define OK(call) EXPECT((call) == MOB_OK)
+
+// Value that depends on the member that writes and the one that is written to.
+uint64_t value_of(mob_rank_t from, mob_rank_t to) {
+  return static_cast<uint64_t>(from + 1) * 1000 + static_cast<uint64_t>(to);
+}
+
+struct Members {
+  explicit Members(mob_team_t all) : team(all), me(mob_team_rank(all)), size(mob_team_size(all)) {
+    for (mob_rank_t i = 0; i < size; ++i) numbers.push_back(mob_team_number(all, i));
+    EXPECT(numbers[static_cast<size_t>(me)] == mob_rank());
+  }
+  mob_rank_t number(mob_rank_t member) const { return numbers[static_cast<size_t>(member)]; }
+
+  mob_team_t team;
+  mob_rank_t me;
+  mob_rank_t size;
+  std::vector<mob_rank_t> numbers;
+};
+
+// Memory of all members.
+struct Memory {
+  Memory(const Members& members, size_t bytes) { OK(mob_team_alloc(members.team, bytes, 0, &mem)); }
+  ~Memory() { OK(mob_mem_free(mem)); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  template <typename T = uint64_t>
+  T* at(mob_rank_t number, size_t offset = 0) const {
+    void* address = nullptr;
+    OK(mob_mem_address(mem, number, offset, &address));
+    return static_cast<T*>(address);
+  }
+  template <typename T = uint64_t>
+  T* own() const {
+    return static_cast<T*>(mob_mem_local(mem));
+  }
+
+  mob_mem_t mem = nullptr;
+};
+
+void words(const Members& all) {
+  const Memory memory(all, static_cast<size_t>(all.size) * sizeof(uint64_t));
+  // Twice: the second time inlined.
+  for (int round = 0; round < 2; ++round) {
+    for (mob_rank_t to = 0; to < all.size; ++to) {
+      const size_t place = static_cast<size_t>(all.me) * sizeof(uint64_t);
+      OK(mob_put8(all.number(to), memory.at(all.number(to), place),
+                  value_of(all.me, to) + static_cast<uint64_t>(round)));
+    }
+    OK(mob_team_barrier(all.team));
+    for (mob_rank_t from = 0; from < all.size; ++from) {
+      EXPECT(memory.own()[from] == value_of(from, all.me) + static_cast<uint64_t>(round));
+      uint64_t got = 0;
+      const size_t place = static_cast<size_t>(all.me) * sizeof(uint64_t);
+      OK(mob_get8(all.number(from), memory.at(all.number(from), place), &got));
+      EXPECT(got == value_of(all.me, from) + static_cast<uint64_t>(round));
+    }
+    OK(mob_team_barrier(all.team));
+  }
+}
+
+void blocks(const Members& all) {
+  const Memory memory(all, kBytes);
+  const mob_rank_t right = (all.me + 1) % all.size;
+  const mob_rank_t left = (all.me + all.size - 1) % all.size;
+  std::vector<unsigned char> out(kBytes, static_cast<unsigned char>(all.me + 1));
+  OK(mob_put_nbi(all.number(right), memory.at<char>(all.number(right)), out.data(), kBytes));
+  OK(mob_flush(all.number(right)));
+  OK(mob_team_barrier(all.team));
+  EXPECT(memory.own<unsigned char>()[kBytes - 1] == static_cast<unsigned char>(left + 1));
+  std::vector<unsigned char> in(kBytes);
+  OK(mob_get(all.number(right), memory.at<char>(all.number(right)), in.data(), kBytes));
+  EXPECT(in == out);
+  OK(mob_team_barrier(all.team));
+  // 100 rows of 24 bytes, 64 bytes apart.
+  const ptrdiff_t there = 64;
+  const ptrdiff_t here = 24;
+  const size_t rows = 100;
+  std::vector<unsigned char> packed(rows * 24, 0x77);
+  OK(mob_put_strided(all.number(right), memory.at<char>(all.number(right)), &there, packed.data(),
+                     &here, 24, &rows, 1));
+  OK(mob_team_barrier(all.team));
+  EXPECT(memory.own<unsigned char>()[99 * 64 + 23] == 0x77);
+  EXPECT(memory.own<unsigned char>()[99 * 64 + 24] == static_cast<unsigned char>(left + 1));
+  uint64_t* const word = memory.at(all.number(right), kBytes - 8);
+  *memory.own<uint64_t>() = 0;
+  memory.own()[kBytes / 8 - 1] = 0;
+  OK(mob_team_barrier(all.team));
+  OK(mob_put_signal(all.number(right), memory.at<char>(all.number(right), 4096), out.data(), 4096,
+                    word, 1, MOB_SIGNAL_ADD));
+  OK(mob_wait_until_u8(memory.own() + (kBytes / 8 - 1), MOB_GE, 1));
+  EXPECT(memory.own<unsigned char>()[4096] == static_cast<unsigned char>(left + 1));
+  OK(mob_team_barrier(all.team));
+}
+
+void atomics(const Members& all) {
+  const Memory memory(all, 4096);
+  constexpr uint64_t kTimes = 100;
+  const mob_rank_t home = all.number(all.size - 1);
+  for (uint64_t i = 0; i < kTimes; ++i) {
+    uint64_t old = 0;
+    OK(mob_fetch_add8(home, memory.at(home), 1, &old));
+    const double one = 1.0;
+    OK(mob_accumulate(home, memory.at(home, 64), &one, 1, MOB_DOUBLE, MOB_SUM));
+  }
+  OK(mob_team_barrier(all.team));
+  uint64_t sum = 0;
+  double total = 0;
+  OK(mob_get8(home, memory.at(home), &sum));
+  OK(mob_get(home, memory.at<double>(home, 64), &total, sizeof total));
+  EXPECT(sum == kTimes * static_cast<uint64_t>(all.size));
+  EXPECT(total == static_cast<double>(sum));
+  OK(mob_team_barrier(all.team));
+}
+
+void on_ask(const mob_message_t* message, void* /*argument*/, mob_delivery_t* /*delivery*/) {
+  uint64_t asked = 0;
+  std::memcpy(&asked, message->header, sizeof asked);
+  ++asked;
+  if (mob_message_reply(message->token, kAnswer, &asked, sizeof asked, nullptr, 0, nullptr) !=
+      MOB_OK) {
+    std::fprintf(stderr, "rank %d: reply: %s\n", mob_rank(), mob_last_error());
+  }
+}
+
+void on_answer(const mob_message_t* message, void* /*argument*/, mob_delivery_t* /*delivery*/) {
+  uint64_t answer = 0;
+  std::memcpy(&answer, message->header, sizeof answer);
+  answered_sum += answer;
+  ++answers;
+}
+
+void messages(const Members& all) {
+  answers = 0;
+  answered_sum = 0;
+  OK(mob_team_barrier(all.team));
+  uint64_t expected = 0;
+  const std::vector<char> payload(100'000, 'x');
+  for (mob_rank_t to = 0; to < all.size; ++to) {
+    const uint64_t asked = value_of(all.me, to);
+    expected += asked + 1;
+    OK(mob_message_send(all.number(to), kAsk, &asked, sizeof asked, payload.data(), payload.size(),
+                        nullptr));
+  }
+  while (answers < static_cast<uint64_t>(all.size)) OK(mob_poll());
+  EXPECT(answered_sum == expected);
+  OK(mob_team_barrier(all.team));
+}
+
+void locks(const Members& all) {
+  const Memory memory(all, 4096);
+  mob_mutexes_t mutexes = nullptr;
+  mob_access_t access = nullptr;
+  OK(mob_mutexes_create(all.team, 1, &mutexes));
+  OK(mob_access_create(all.team, &access));
+  const mob_rank_t home = all.number(all.size - 1);
+  constexpr int kTimes = 30;
+  for (int i = 0; i < kTimes; ++i) {
+    int recovered = 0;
+    uint64_t word = 0;
+    OK(mob_mutex_lock(mutexes, 0, home, &recovered));
+    OK(mob_get8(home, memory.at(home), &word));
+    OK(mob_put8(home, memory.at(home), word + 1));
+    OK(mob_mutex_unlock(mutexes, 0, home));
+    OK(mob_access_lock(access, home, MOB_EXCLUSIVE, &recovered));
+    OK(mob_get8(home, memory.at(home, 8), &word));
+    OK(mob_put8(home, memory.at(home, 8), word + 1));
+    OK(mob_access_unlock(access, home));
+  }
+  OK(mob_team_barrier(all.team));
+  for (const size_t place : {0, 8}) {
+    uint64_t word = 0;
+    OK(mob_get8(home, memory.at(home, place), &word));
+    EXPECT(word == static_cast<uint64_t>(kTimes * all.size));
+  }
+  OK(mob_access_free(access));
+  OK(mob_mutexes_free(mutexes));
+}
+
+void epochs(const Members& all) {
+  const Memory memory(all, static_cast<size_t>(all.size) * sizeof(uint64_t));
+  mob_epoch_t epoch = nullptr;
+  OK(mob_epoch_create(all.team, &epoch));
+  OK(mob_epoch_post(epoch, all.numbers.data(), all.size));
+  OK(mob_epoch_start(epoch, all.numbers.data(), all.size));
+  for (mob_rank_t to = 0; to < all.size; ++to) {
+    const size_t place = static_cast<size_t>(all.me) * sizeof(uint64_t);
+    OK(mob_put8(all.number(to), memory.at(all.number(to), place), value_of(all.me, to)));
+  }
+  OK(mob_epoch_complete(epoch));
+  OK(mob_epoch_wait(epoch));
+  for (mob_rank_t from = 0; from < all.size; ++from) {
+    EXPECT(memory.own()[from] == value_of(from, all.me));
+  }
+  OK(mob_epoch_fence(epoch));
+  OK(mob_epoch_free(epoch));
+}
+
+void collectives(const Members& all) {
+  const auto count = static_cast<size_t>(all.size);
+  std::vector<uint64_t> in(count);
+  std::vector<uint64_t> out(count);
+  for (mob_rank_t to = 0; to < all.size; ++to) in[static_cast<size_t>(to)] = value_of(all.me, to);
+  OK(mob_alltoall(all.team, in.data(), out.data(), sizeof(uint64_t)));
+  for (mob_rank_t from = 0; from < all.size; ++from) {
+    EXPECT(out[static_cast<size_t>(from)] == value_of(from, all.me));
+  }
+  uint64_t mine = static_cast<uint64_t>(all.me);
+  uint64_t sum = 0;
+  OK(mob_allreduce(all.team, MOB_SUM, MOB_UINT64, &mine, &sum, 1));
+  EXPECT(sum == count * (count - 1) / 2);
+  std::vector<char> wide(300'000, static_cast<char>(all.me == all.size - 1 ? 5 : 0));
+  OK(mob_broadcast(all.team, all.size - 1, wide.data(), wide.size()));
+  EXPECT(wide.front() == 5 && wide.back() == 5);
+  OK(mob_allgather(all.team, &mine, out.data(), sizeof mine));
+  EXPECT(out.back() == count - 1);
+}
+
+// Memory that is not the library's, and blocks of one process.
+void other_memory(const Members& all) {
+  std::vector<uint64_t> exposed(1024, static_cast<uint64_t>(all.me));
+  mob_exposed_t exposure = nullptr;
+  OK(mob_expose(exposed.data(), exposed.size() * sizeof(uint64_t), 0, &exposure));
+  std::vector<void*> addresses(static_cast<size_t>(all.size));
+  OK(mob_publish(all.team, exposed.data(), addresses.data()));
+  for (mob_rank_t member = 0; member < all.size; ++member) {
+    uint64_t got = UINT64_MAX;
+    OK(mob_get8(all.number(member), addresses[static_cast<size_t>(member)], &got));
+    EXPECT(got == static_cast<uint64_t>(member));
+  }
+  OK(mob_team_barrier(all.team));
+  OK(mob_withdraw(exposure));
+  void* block = nullptr;
+  OK(mob_local_alloc(64, 0, &block));
+  *static_cast<uint64_t*>(block) = 0;
+  OK(mob_publish(all.team, block, addresses.data()));
+  for (mob_rank_t member = 0; member < all.size; ++member) {
+    uint64_t old = 0;
+    OK(mob_fetch_add8(all.number(member), addresses[static_cast<size_t>(member)], 1, &old));
+  }
+  OK(mob_team_barrier(all.team));
+  EXPECT(*static_cast<uint64_t*>(block) == static_cast<uint64_t>(all.size));
+  OK(mob_team_barrier(all.team));
+  OK(mob_local_free(block));
+}
+
+void teams(const Members& all) {
+  mob_team_t part = MOB_TEAM_NONE;
+  OK(mob_team_split(all.team, all.me % 2, -all.me, &part));
+  OK(mob_team_barrier(part));
+  mob_rank_t found = -2;
+  OK(mob_team_translate(part, mob_team_rank(part), all.team, &found));
+  EXPECT(found == all.me);
+  OK(mob_team_free(part));
+}
+
+}  // namespace
+
+void register_exercise() {
+  OK(mob_handler_register(kAsk, on_ask, nullptr));
+  OK(mob_handler_register(kAnswer, on_answer, nullptr));
+}
+
+int exercise(mob_team_t team) {
+  wrong = 0;
+  const Members all(team);
+  words(all);
+  blocks(all);
+  atomics(all);
+  messages(all);
+  locks(all);
+  epochs(all);
+  collectives(all);
+  other_memory(all);
+  teams(all);
+  OK(mob_team_barrier(team));
+  return wrong;
+}
+
+}  // namespace mobius_test
