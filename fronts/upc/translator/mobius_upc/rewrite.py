@@ -37,6 +37,7 @@ PROLOGUE = (
 )
 SPECIFIER_START = re.compile(r"[;{}(),=]")
 SPECIFIER_END = re.compile(r"[;{}(),=]")
+NO_FUNCTIONS = ("__attribute__", "_Alignas", "__typeof__", "typeof", "__declspec", "_Atomic")
 C_TYPES = set(
     "int char short long unsigned signed float double void const volatile static extern".split()
 )
@@ -159,7 +160,9 @@ class Rewriter:
             inside = self.tokens(after.end, closing)
             end = closing + 1
             space = self.space_of_block(start, inside, relaxed)
-        self.edits.append(Edit(start, end, f"__attribute__((address_space({space})))"))
+        # Behind `f(a, b)` Clang would take it for an attribute of the function.
+        before = "register " if self.follows_parameter_names(start) else ""
+        self.edits.append(Edit(start, end, f"{before}__attribute__((address_space({space})))"))
 
     def check_strictness(self, word: str, start: int, end: int) -> None:
         """Complains about `strict relaxed`, and about either where nothing can be shared."""
@@ -171,6 +174,19 @@ class Rewriter:
             self.complain(start, messages.STRICT_AND_RELAXED)
         elif "shared" not in words and all(entry in C_TYPES for entry in words[:-1]):
             self.complain(start, messages.STRICT_PRIVATE)
+
+    def follows_parameter_names(self, start: int) -> bool:
+        """Whether a declaration begins the parameters of a function of the style of 1978."""
+        text = self.text[max(0, start - 400) : start].rstrip()
+        depth = 0
+        for offset in range(len(text) - 1, -1, -1):
+            if offset == len(text) - 1 and text[offset] != ")":
+                return False
+            depth += (text[offset] == ")") - (text[offset] == "(")
+            if depth == 0:
+                name = re.search(r"(\w+)\s*$", text[max(0, offset - 80) : offset])
+                return name is not None and name[1] not in NO_FUNCTIONS
+        return False
 
     def says_relaxed(self, start: int, end: int) -> bool:
         """Whether `relaxed` stands beside this `shared`."""

@@ -8,6 +8,7 @@ shared int cyclic[SIZE * THREADS];
 shared [4] int blocked[SIZE * THREADS];
 shared [] int indefinite[SIZE];
 shared int *start = &cyclic[2];
+shared [4] int *const fixed = blocked;
 shared [4] int *table[2] = {blocked, &blocked[5]};
 shared int *shared published[THREADS];
 shared [] int *shared [4] areas[4 * THREADS];
@@ -19,6 +20,11 @@ static int sum(shared [4] const int *p, int count) {
   int total = 0;
   while (count-- > 0) total += *p++;
   return total;
+}
+static int old_style(p, count) shared [4] int *p;
+int count;
+{
+  return p[count];
 }
 static size_t where(shared void *p) { return upc_threadof(p); }
 
@@ -41,6 +47,7 @@ static void arithmetic(void) {
   q -= 2;
   CHECK(q-- == cyclic + 3 && --q == cyclic + 1 && 1 + q == &cyclic[2]);
   CHECK(sum(blocked, 8) == 28);
+  CHECK(fixed == table[0] && old_style(fixed, 7) == 7);
   CHECK(start == cyclic + 2 && *start == 2 && table[1] - table[0] == 5 && *table[1] == 5);
   for (i = 0; i < SIZE; i++) CHECK((indefinite + i)[0] == 10 * i);
 }

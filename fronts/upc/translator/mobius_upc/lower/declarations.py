@@ -295,6 +295,8 @@ class Declarations:
             self.context.renamed[cursors.name_at(cursor)] = name
             specifier = "static "
         text = f"{specifier}{self.types.declare(kind, name)}"
+        if cursors.canonical(cursors.ultimate(kind)).is_const_qualified():  # it is written once
+            text = re.sub(r"\bconst\b ?", "", text, count=1)
         before = self.context.static_initialiser
         self.context.static_initialiser = False
         if cursors.kind_of(value) == Kind.INIT_LIST_EXPR or cursors.is_array(kind):
