@@ -101,10 +101,13 @@ Rounds::Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank
       meet_by_(area != nullptr ? meet_by(services, map) : MeetBy::kCount),
       series_(series),
       area_(area),
-      members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
-                                             kHeaderPadding)),
-      first_lines_(reinterpret_cast<char*>(members_) +
-                   static_cast<size_t>(series) * sizeof(TeamMember::Lines)) {
+      members_(area == nullptr
+                   ? nullptr
+                   : reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
+                                                   kHeaderPadding)),
+      first_lines_(area == nullptr ? nullptr
+                                   : reinterpret_cast<char*>(members_) +
+                                         static_cast<size_t>(series) * sizeof(TeamMember::Lines)) {
   if (area == nullptr) return;
   own_lines_ = &lines_of(rank);
   find_local_peers();

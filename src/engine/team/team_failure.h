@@ -13,7 +13,8 @@ struct TeamServices;
 
 // Why a team's collective calls cannot complete any more. Members tell each other in shared memory
 // and in team messages. Valid as zeros.
-struct TeamFailure {
+// Aligned to its size, as Clang loads no other structure as one word.
+struct alignas(uint64_t) TeamFailure {
   enum class Kind : uint32_t {
     kNone,
     kDead,      // or cannot be reached

@@ -61,12 +61,12 @@ constexpr size_t record_bytes(size_t payload) {
 
 inline constexpr uint32_t kMaxRecordKind = ring_detail::kSkip - 1;
 
-// The part that both views of a ring share.
+// The part that both views of a ring share. One without memory is only replaced.
 class RingView {
  protected:
   RingView(void* memory, size_t capacity)
       : released_(static_cast<std::atomic<uint64_t>*>(memory)),
-        records_(static_cast<unsigned char*>(memory) + kRingLine),
+        records_(memory == nullptr ? nullptr : static_cast<unsigned char*>(memory) + kRingLine),
         mask_(capacity - 1) {}
 
   size_t capacity() const { return mask_ + 1; }
