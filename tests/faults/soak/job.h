@@ -131,6 +131,7 @@ class Job {
   bool make_team(std::vector<mob_rank_t> members);
   bool make_teams();
   bool expose();
+  bool meet_before_deaths();
   bool ok(mob_status_t status, const char* what) const;
   void await_deaths();
   void free_all();
