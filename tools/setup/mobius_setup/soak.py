@@ -37,6 +37,8 @@ HANG_S = 180.0
 SETTLE_S = 20.0
 # After so many jobs none runs for a moment, and nothing may be left.
 BATCH = 100
+# Libraries that libfabric loads take the signals of crashes while they are loaded, and exit with 1.
+NO_OTHER_HANDLERS = {"IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1"}
 _INSIDE = "MOBIUS_SOAK_INSIDE"
 # The value of _INSIDE where the jobs have a folder /tmp of their own, and where they have not.
 _OWN_TMP, _COMMON_TMP = "own-tmp", "common-tmp"
@@ -92,7 +94,7 @@ class Bed:
         """Ours without settings, and those of the plan."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("MOBIUS_")}
         changes = {"TMPDIR": str(self.folder), "LC_ALL": "C", **plan.settings}
-        return {**inherited, **changes, MARK: mark}
+        return {**inherited, **changes, **NO_OTHER_HANDLERS, MARK: mark}
 
 
 def main(arguments: list[str]) -> int:
