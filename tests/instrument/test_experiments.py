@@ -47,7 +47,7 @@ def test_every_experiment_has_cells_of_its_own(kind: str, full: bool, cpus: int)
     setting = Setting(library(kind), full, cpus)
     jobs = jobs_of(setting, SUITE, (4, 8))
     named = {job.experiment for job in jobs}
-    assert named == set(SUITE) - ({"spawn-cost"} if kind == "mobius" else set())
+    assert named == set(SUITE)
     texts = [str(cell) for job in jobs for cell in job.cells]
     # Results are kept by the name of a cell.
     assert len(texts) == len(set(texts))

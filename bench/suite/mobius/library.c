@@ -17,8 +17,7 @@ static int make(suite_job_t* job, int key, suite_comm_t* comm) {
   TRY(mob_team_split(MOB_TEAM_WORLD, 0, key, &state->team));
   comm->rank = mob_team_rank(state->team);
   comm->size = mob_team_size(state->team);
-  for (int i = 0; i < comm->size; i++)
-    TRY(mob_team_translate(state->team, i, MOB_TEAM_WORLD, &state->world[i]));
+  for (int i = 0; i < comm->size; i++) state->world[i] = mob_team_number(state->team, i);
   return MOB_OK;
 }
 
@@ -50,7 +49,7 @@ static int world_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* 
   state->team = MOB_TEAM_WORLD;
   comm->rank = job->rank;
   comm->size = job->size;
-  for (int i = 0; i < comm->size; i++) state->world[i] = i;
+  for (int i = 0; i < comm->size; i++) state->world[i] = mob_team_number(MOB_TEAM_WORLD, i);
   return MOB_OK;
 }
 
@@ -80,7 +79,8 @@ static int init(int* argc, char*** argv, suite_job_t* job) {
   (void)argc;
   (void)argv;
   TRY(mob_init());
-  job->rank = mob_rank();
+  job->rank = mob_team_rank(MOB_TEAM_WORLD);
+  job->child = mob_parent() != MOB_BRIDGE_NONE;
   job->size = mob_size();
   snprintf(job->library, sizeof job->library, "mobius");
   snprintf(job->version, sizeof job->version, "%s", mob_version());
@@ -110,6 +110,7 @@ static int gather(suite_comm_t* comm, const void* mine, void* all, size_t bytes)
 }
 
 static const char* explain(int error) {
+  if (error == SUITE_MOBIUS_NEEDS_ONE) return "one process spawns: start it with -n 1";
   const char* text = mob_last_error();
   return text[0] != '\0' ? text : mob_status_name((mob_status_t)error);
 }

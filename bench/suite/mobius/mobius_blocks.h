@@ -17,9 +17,13 @@
     if (error_ != MOB_OK) return error_; \
   } while (0)
 
-/** State of a communicator: a team, and its members in the world. */
+/** An error that is not the library's: a job of one process is needed. */
+enum { SUITE_MOBIUS_NEEDS_ONE = -1000 };
+
+/** State of a communicator: a team, its members' numbers, and what it was merged of, if it was. */
 typedef struct mobius_comm {
   mob_team_t team;
+  mob_bridge_t bridge;
   mob_rank_t world[];
 } mobius_comm_t;
 

@@ -343,8 +343,8 @@ def _apex(s: Setting) -> list[Job]:
 
 
 def _spawn_cost(s: Setting) -> list[Job]:
-    if s.mobius:
-        return []
+    if s.mobius and s.apart:
+        return []  # it spawns on one host
     # Open MPI's launcher never reuses the slots of processes that have ended.
     return [
         replace(
@@ -370,6 +370,9 @@ def _dynamic_comm(s: Setting) -> list[Job]:
 
     jobs = [_job("dynamic-comm", cells("world", "split", "reordered"), sizes)]
     if s.mobius:
+        if not s.apart:
+            spawned = _job("dynamic-comm", cells("spawn"), sizes, 1)
+            jobs.append(replace(spawned, together=2, dynamic=True, stall_s=15))
         return jobs
     # One launch each: a library that fails here often takes the rest of the launch with it. One
     # launch spawns once: Open MPI never reuses the slot of a child that has ended.
