@@ -146,9 +146,9 @@ class TypeWriter:
             declaration = plain.get_declaration()
             text = declaration.spelling
             if not text or "(" in text:
-                word = {Kind.UNION_DECL: "union", Kind.ENUM_DECL: "enum"}.get(
-                    declaration.kind, "struct"
-                )
+                if plain.kind == TypeKind.ENUM:
+                    return str(declaration.enum_type.spelling)
+                word = {Kind.UNION_DECL: "union"}.get(declaration.kind, "struct")
                 at = cursors.start_of(declaration)
                 self.new_tag(declaration)
                 tag = self.tags.setdefault(at, f"__upc_tag_{len(self.tags)}")

@@ -28,6 +28,15 @@ shared struct packed bits[THREADS];
 shared struct {
   int a, b;
 } unnamed;
+shared struct {
+  enum { FIRST, SECOND } which;
+  struct {
+    short a, b;
+  } inner[2];
+  struct {
+    int direct;
+  };
+} deep[THREADS];
 shared union {
   float f;
   unsigned u;
@@ -97,6 +106,15 @@ static void fields(void) {
   CHECK(unnamed.b == 2 && either.u == 0x3f800000);
 }
 
+static void nested_records(void) {
+  deep[MYTHREAD].which = SECOND;
+  deep[MYTHREAD].inner[1].b = -2;
+  deep[MYTHREAD].inner[0] = deep[MYTHREAD].inner[1];
+  deep[MYTHREAD].direct = 9;
+  upc_barrier;
+  CHECK(deep[0].which == SECOND && deep[0].inner[0].b == -2 && deep[0].direct == 9);
+}
+
 static void private_records(void) {
   static shared int cells[THREADS];
   static shared int *remembered = &cells[0];
@@ -117,6 +135,7 @@ int main(void) {
   members();
   lists();
   fields();
+  nested_records();
   private_records();
   DONE();
   return 0;

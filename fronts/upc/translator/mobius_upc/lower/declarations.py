@@ -153,6 +153,8 @@ class Declarations:
                 same, members[index + len(same)]
             ):
                 same.append(members[index + len(same)])
+            if any(cursors.kind_of(member) == Kind.FIELD_DECL for member in same):
+                self.name_records(same)
             group_start = min(map(cursors.start_of, same))
             group_end = max(map(cursors.end_of, same))
             index += len(same)
@@ -164,6 +166,14 @@ class Declarations:
             at = group_end
         parts.append(self.context.raw(at, end))
         return "".join(parts)
+
+    def name_records(self, group: list[Cursor]) -> None:
+        """Gives tags to unnamed records that a member is declared with: its type may be needed."""
+        for cursor in group:
+            is_record = cursors.kind_of(cursor) in (Kind.STRUCT_DECL, Kind.UNION_DECL)
+            if is_record and (not cursor.spelling or "(" in cursor.spelling):
+                tag = f"__upc_tag_{len(self.types.tags)}"
+                self.types.tags.setdefault(cursors.start_of(cursor), tag)
 
     def tag_of(self, cursor: Cursor) -> str:
         """The tag that an unnamed record was given; "": none."""
