@@ -137,16 +137,28 @@ static void arithmetic(void) {
                                                                                    : 12));
 }
 
-#define EACH_TYPE(X)                                                                            \
-  X(char, char)                                                                                 \
-  X(schar, signed char)                                                                         \
-  X(uchar, unsigned char)                                                                       \
-  X(short, short)                                                                               \
-  X(ushort, unsigned short) X(int, int) X(uint, unsigned) X(long, long) X(ulong, unsigned long) \
-      X(llong, long long) X(ullong, unsigned long long) X(float, float) X(double, double)       \
-          X(ldouble, long double) X(int128, mob_upc_int128_t_) X(uint128, mob_upc_uint128_t_)   \
-              X(cfloat, float _Complex) X(cdouble, double _Complex)                             \
-                  X(cldouble, long double _Complex)
+/* clang-format off */
+#define EACH_TYPE(X) \
+  X(char, char) \
+  X(schar, signed char) \
+  X(uchar, unsigned char) \
+  X(short, short) \
+  X(ushort, unsigned short) \
+  X(int, int) \
+  X(uint, unsigned) \
+  X(long, long) \
+  X(ulong, unsigned long) \
+  X(llong, long long) \
+  X(ullong, unsigned long long) \
+  X(float, float) \
+  X(double, double) \
+  X(ldouble, long double) \
+  X(int128, mob_upc_int128_t_) \
+  X(uint128, mob_upc_uint128_t_) \
+  X(cfloat, float _Complex) \
+  X(cdouble, double _Complex) \
+  X(cldouble, long double _Complex)
+/* clang-format on */
 
 /* Each thread writes into its right neighbour's element, and reads it there. */
 static void every_type(void) {
