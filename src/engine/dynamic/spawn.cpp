@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -172,7 +171,7 @@ mob_status_t Bridges::make_memory(const char* call, Team& team, const Wish& wish
   auto& spawn_memory = *reinterpret_cast<job::SpawnMemory*>(memory);
   spawn_memory.request_bytes = request.size();
   spawn_memory.reason[0] = '\0';
-  std::memcpy(memory + sizeof spawn_memory, request.data(), request.size());
+  std::ranges::copy(request, memory + sizeof spawn_memory);
   auto& header = *reinterpret_cast<BridgeHeader*>(memory + header_at);
   header.chunks = chunks;
   header.memory = offset;
