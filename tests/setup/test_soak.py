@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from launch_tools import state_of, wait_until
@@ -104,6 +105,15 @@ def test_a_process_that_is_left_behind(tmp_path: Path, monkeypatch: pytest.Monke
     left = int((bed.folder / "pid").read_text())
     wait_until(lambda: state_of(left) in ("", "Z"), "it is ended")
     assert f"file {bed.folder / 'pid'}" in soak._left_behind(bed)
+
+
+def test_files_that_were_there_before_are_not_of_the_jobs(tmp_path: Path) -> None:
+    with NamedTemporaryFile(prefix="mobius-before-", dir="/dev/shm") as before:
+        bed = bed_of(tmp_path, "true")
+        with NamedTemporaryFile(prefix="mobius-since-", dir="/dev/shm") as since:
+            left = soak._left_behind(bed)
+            assert f"file {since.name}" in left
+            assert f"file {before.name}" not in left
 
 
 def test_the_launcher_is_killed(tmp_path: Path) -> None:

@@ -79,6 +79,8 @@ class Bed:
     has_own_tmp: bool
     # In the environment of all processes of all jobs; see MARK.
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    # What others had put into folders that jobs share with them.
+    earlier: frozenset[Path] = field(default_factory=lambda: frozenset(_named_after_us()))
 
     @property
     def command(self) -> str:
@@ -372,15 +374,28 @@ def _stacks(mark: str) -> str:
     return "\n".join(parts)
 
 
+def _named_after_us() -> list[Path]:
+    """Files in the folders of all programs that may be of jobs."""
+    found: list[Path] = []
+    for folder in ("/dev/shm", "/tmp"):
+        with contextlib.suppress(OSError):
+            found += [path for path in Path(folder).iterdir() if "mobius" in path.name]
+    return found
+
+
 def _left_behind(bed: Bed) -> list[str]:
     """What is left while no job runs."""
     left = [f"process {_describe(pid)}" for pid in _marked(f"{MARK}={bed.mark}")]
     left += [f"file {path}" for path in bed.folder.iterdir()]
     for folder, is_own in (("/dev/shm", bed.is_private), ("/tmp", bed.has_own_tmp)):
-        with contextlib.suppress(OSError):
-            for path in Path(folder).iterdir():
-                if is_own or "mobius" in path.name:
-                    left.append(f"file {path}")
+        if is_own:
+            with contextlib.suppress(OSError):
+                left += [f"file {path}" for path in Path(folder).iterdir()]
+    left += [
+        f"file {path}"
+        for path in _named_after_us()
+        if path not in bed.earlier and f"file {path}" not in left
+    ]
     with contextlib.suppress(OSError):
         for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()[1:]:
             name = line.split()[-1]
