@@ -60,6 +60,8 @@ void Supervisor::open() {
   children_ = signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
   if (children_ < 0) throw_errno("signalfd");
   poller_.add(children_, EPOLLIN, {Source::kChildren});
+  // await_front() may have read what an event told of.
+  fcntl(front_, F_SETFL, O_NONBLOCK);
   poller_.add(front_, EPOLLIN, {Source::kFront});
   descriptor_limit_ = raise_descriptor_limit(static_cast<uint64_t>(plan_.options.processes),
                                              Rendezvous::kMostUnknown);
