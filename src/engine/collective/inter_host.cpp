@@ -192,6 +192,12 @@ mob_status_t InterHost::receive(const char* call, mob_rank_t member, mob_rank_t 
   TeamMessage message;
   if (const mob_status_t status = take(call, member, origin, &message)) return status;
   if (message.count != count) {
+    // A member that has died may have been in a later call than those that live.
+    if (const mob_rank_t rank = map_.world_rank(member); services_.peers.is_dead(rank)) {
+      if (!loss_) loss_ = {TeamFailure::Kind::kDead, rank};
+      give_up();
+      return fail_for(services_, loss_);
+    }
     return fail(MOB_ERR_ARGUMENT, "%s: member %d passes %zu bytes but member %d expects %zu", call,
                 member, message.count, rank_, count);
   }
