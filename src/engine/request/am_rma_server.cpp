@@ -53,6 +53,14 @@ bool only_reads(const Request& request) {
   return request.kind == MOB_GET && request.target_counter == nullptr && request.signal == nullptr;
 }
 
+// Whether a request with `compare_bytes` is one that an origin sends. The payload was expected to be
+// empty, so no list may be read from it.
+template <typename Request>
+bool is_atomic_update(const Request& request) {
+  return request.kind == MOB_FETCH_ACCUMULATE && request.list_bytes == 0 &&
+         (request.compare_bytes == 4 || request.compare_bytes == 8);
+}
+
 }  // namespace
 
 // A request whose payload arrives in several records.
@@ -126,7 +134,7 @@ void AmRma::serve_payload(const mob_message_t& message, const Request& request,
       request.list_bytes % sizeof(mob_span_t) != 0 || request.dimensions < 0 ||
       request.dimensions > static_cast<int32_t>(kCounted) ||
       message.header_bytes != request.bytes() ||
-      (request.compare_bytes != 0 && request.compare_bytes != 4 && request.compare_bytes != 8)) {
+      (request.compare_bytes != 0 && !is_atomic_update(request))) {
     answer(message.source, request, refuse_nonsense());
     return;
   }
@@ -244,8 +252,7 @@ void AmRma::serve_arrival(Arrival& arrival) {
   // Not for a get with a notification: its receiver may change the data.
   if (only_reads(request)) return serve_get(arrival);
   char* const list = arrival.payload;
-  // An atomic update has no list, whatever its frame says.
-  char* data = request.compare_bytes != 0 ? list : list + request.list_bytes;
+  char* data = list + request.list_bytes;
   std::unique_ptr<char[]> result;
   size_t result_bytes = 0;
   if (request.compare_bytes != 0) {
