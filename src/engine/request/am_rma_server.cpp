@@ -53,8 +53,8 @@ bool only_reads(const Request& request) {
   return request.kind == MOB_GET && request.target_counter == nullptr && request.signal == nullptr;
 }
 
-// Whether a request with `compare_bytes` is one that an origin sends. The payload was expected to be
-// empty, so no list may be read from it.
+// Whether a request with `compare_bytes` is one that an origin sends. The payload was expected to
+// be empty, so no list may be read from it.
 template <typename Request>
 bool is_atomic_update(const Request& request) {
   return request.kind == MOB_FETCH_ACCUMULATE && request.list_bytes == 0 &&
