@@ -375,7 +375,7 @@ class Fuzz {
   // arriving frames are.
   void accept(Link& link, const FrameHeader& header, const Bytes& frame) {
     unsigned char* place = frame_.last(padded(frame.size()));
-    std::memcpy(place, frame.data(), frame.size());
+    if (!frame.empty()) std::memcpy(place, frame.data(), frame.size());
     static_cast<void>(link.accept(header, place, frame.size()));
   }
 
