@@ -9,7 +9,7 @@ import pytest
 from instrument_tools import HERE, FakeInstrument
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.libraries.building import failure_of, find_compiler
-from mobius_instrument.processes import Ended
+from mobius_instrument.machine.processes import Ended
 
 
 @pytest.mark.parametrize(

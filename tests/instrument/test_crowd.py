@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from mobius_instrument.crowd import Meter, Taken
-from mobius_instrument.host import allowed_cpus
+from mobius_instrument.machine.crowd import Meter, Taken
+from mobius_instrument.machine.host import allowed_cpus
 
 _BURN_S = 0.6
 # Spends so much CPU time, says so, and waits to be told to end.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from instrument_tools import FakeInstrument, SyntheticRun
 from mobius_instrument.cells import Cell
-from mobius_instrument.distance import Band, Distance, Ways, usual_band
-from mobius_instrument.host import choose_pins
+from mobius_instrument.machine.distance import Band, Distance, Ways, usual_band
+from mobius_instrument.machine.host import choose_pins
 from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.presentation.findings import find
 from mobius_instrument.presentation.page import _doubts

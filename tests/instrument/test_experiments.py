@@ -19,8 +19,8 @@ from mobius_instrument.experiments import (
     Setting,
     jobs_of,
 )
-from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import Library, Start
+from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.plan import DEFAULT_EFFORT, Plan
 from mobius_instrument.results import LibraryRecord, read_results
 

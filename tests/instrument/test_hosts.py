@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from instrument_tools import FakeInstrument, SyntheticRun
-from mobius_instrument import hosts as hosts_module
 from mobius_instrument.cells import EXPERIMENTS
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.experiments import APPLICATIONS, ONE_HOST, Setting, jobs_of
-from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import Library, Start, between_hosts
+from mobius_instrument.machine import hosts as hosts_module
+from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.presentation import write_report
 from mobius_instrument.results import LibraryRecord, read_results
 

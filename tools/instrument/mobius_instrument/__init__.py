@@ -4,8 +4,7 @@
 `docs/instrument-formats.md` is the contract between this package and the probes. Below, modules
 only use those further left:
 
-    errors, cells, stats → results, host, locations, processes, shared_memory → libraries
-    → experiments → plan
+    errors, cells, stats, locations → machine → results, libraries → experiments → plan
     → launch, progress → session → compare, presentation, export → cli
 
 Nothing here measures: times come from the probes alone.

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mobius_instrument import shared_memory
 from mobius_instrument.cells import Cell, format_bytes
-from mobius_instrument.crowd import Meter
-from mobius_instrument.distance import Distance, Ways, ways_of
 from mobius_instrument.errors import system_reason
 from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
+from mobius_instrument.machine import shared_memory
+from mobius_instrument.machine.crowd import Meter
+from mobius_instrument.machine.distance import Distance, Ways, ways_of
+from mobius_instrument.machine.processes import Ended, clean_environment, run_watched
 from mobius_instrument.plan import Plan
-from mobius_instrument.processes import Ended, clean_environment, run_watched
 from mobius_instrument.results import Outcome, Record
 
 _MOST_OUTPUT_BYTES: Final = 1 << 30

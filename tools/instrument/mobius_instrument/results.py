@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import Cell
-from mobius_instrument.distance import Band, Ways, usual_band, ways_of
 from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.machine.distance import Band, Ways, usual_band, ways_of
 
 if TYPE_CHECKING:
     from mobius_instrument.stats import Floats

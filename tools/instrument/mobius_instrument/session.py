@@ -15,15 +15,15 @@ from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell, format_bytes
-from mobius_instrument.distance import Distance, Ways, usual_band
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Job
-from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
-from mobius_instrument.hosts import Hosts, opened
 from mobius_instrument.launch import Launch, LaunchReport
 from mobius_instrument.libraries.base import Context, Library
 from mobius_instrument.libraries.discover import choose
 from mobius_instrument.locations import locate
+from mobius_instrument.machine.distance import Distance, Ways, usual_band
+from mobius_instrument.machine.host import allowed_cpus, choose_pins, describe_host
+from mobius_instrument.machine.hosts import Hosts, opened
 from mobius_instrument.plan import Plan, default_sizes
 from mobius_instrument.progress import RunProgress, format_duration
 from mobius_instrument.request import Request, find_candidates

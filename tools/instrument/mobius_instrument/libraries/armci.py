@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries import global_arrays
 from mobius_instrument.libraries.base import (
     AS_ROOT,
@@ -40,6 +39,7 @@ from mobius_instrument.libraries.mpi import (
     rules_on_hosts,
 )
 from mobius_instrument.locations import Locations
+from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
 
 _FIND_LIMIT_S: Final = 20

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from mobius_instrument.cells import Cell
-from mobius_instrument.hosts import BETWEEN, Hosts
 from mobius_instrument.locations import Locations
+from mobius_instrument.machine.hosts import BETWEEN, Hosts
 from mobius_instrument.results import LibraryRecord
 
 PROCESSES: Final = 2

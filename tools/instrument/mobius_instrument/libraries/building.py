@@ -13,7 +13,7 @@ from typing import Final
 
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.libraries.base import Context
-from mobius_instrument.processes import Ended, clean_environment, run_watched
+from mobius_instrument.machine.processes import Ended, clean_environment, run_watched
 
 COMPILE_FLAGS: Final = ("-std=gnu99", "-O3")
 COMPILE_LIMIT_S: Final = 180.0

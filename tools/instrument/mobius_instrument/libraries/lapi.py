@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     PROCESSES,
     Candidate,
@@ -19,6 +18,7 @@ from mobius_instrument.libraries.base import (
 )
 from mobius_instrument.libraries.mobius import hosts_environment, run_on_hosts
 from mobius_instrument.locations import Locations
+from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
 
 # A get signals its target too early for a ping-pong, so gets are measured from one side; so did

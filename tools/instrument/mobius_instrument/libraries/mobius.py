@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
     PROCESSES,
@@ -25,7 +24,8 @@ from mobius_instrument.libraries.base import (
     missing,
 )
 from mobius_instrument.locations import Locations
-from mobius_instrument.processes import clean_environment
+from mobius_instrument.machine.hosts import Hosts
+from mobius_instrument.machine.processes import clean_environment
 from mobius_instrument.results import LibraryRecord
 
 MOBIUS_CELLS: Final = (

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from mobius_instrument.errors import system_reason
-from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
     ON_MOBIUS,
@@ -40,6 +39,7 @@ from mobius_instrument.libraries.building import (
     run_tool,
 )
 from mobius_instrument.locations import Locations
+from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
 
 _SYNCS: Final = ("flush", "fence", "pscw", "lock")

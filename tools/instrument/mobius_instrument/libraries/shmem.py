@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from mobius_instrument.errors import system_reason
-from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
     Candidate,
@@ -39,6 +38,7 @@ from mobius_instrument.libraries.mobius import (
     run_on_hosts,
 )
 from mobius_instrument.locations import Locations
+from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
 
 _IDENTIFY_LIMIT_S: Final = 60.0

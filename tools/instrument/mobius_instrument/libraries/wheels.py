@@ -21,7 +21,7 @@ from mobius_instrument.errors import system_reason
 from mobius_instrument.libraries.base import Candidate, Context, Library, missing
 from mobius_instrument.libraries.mpi import MpiPlace, launcher_for, prepare_mpi
 from mobius_instrument.locations import Locations, locate
-from mobius_instrument.processes import clean_environment, run_watched
+from mobius_instrument.machine.processes import clean_environment, run_watched
 
 _INSTALL_LIMIT_S: Final = 900.0
 # Written last, so that an interrupted installation is repeated.

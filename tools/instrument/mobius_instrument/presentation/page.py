@@ -11,10 +11,10 @@ from string import Template
 from typing import Any, Final
 
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, format_bytes
-from mobius_instrument.crowd import DISTURBED, disturbance
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.export import CSV_NAME, write_csv
-from mobius_instrument.host import host_warnings
+from mobius_instrument.machine.crowd import DISTURBED, disturbance
+from mobius_instrument.machine.host import host_warnings
 from mobius_instrument.presentation import colours, first_screen, plots, tables
 from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.chapters import Book, Chapter, write_chapters

@@ -357,7 +357,7 @@ class _Others:
 
 def run(root: Path, parts: list[str]) -> int:
     """Records the parts that are named, or all."""
-    from mobius_instrument.host import describe_host
+    from mobius_instrument.machine.host import describe_host
 
     if unknown := [part for part in parts if part not in PARTS]:
         raise DocsError(f"there is no part '{unknown[0]}'; there are: {' '.join(PARTS)}")

@@ -21,7 +21,7 @@ from typing import Final
 
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.locations import checkout_root
-from mobius_instrument.processes import clean_environment
+from mobius_instrument.machine.processes import clean_environment
 
 # The suffix of the name of a library that is measured between hosts.
 BETWEEN: Final = "@hosts"

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mobius_instrument.crowd import Meter, own_seconds
-from mobius_instrument.host import allowed_cpus
+from mobius_instrument.machine.crowd import Meter, own_seconds
+from mobius_instrument.machine.host import allowed_cpus
 
 _TOKEN_NAME: Final = "INSTRUMENT_LAUNCH_TOKEN"
 _KEPT_OUTPUT_BYTES: Final = 64 * 1024

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mobius_instrument.host import allowed_cpus
+from mobius_instrument.machine.host import allowed_cpus
 
 _STAT: Final = Path("/proc/stat")
 _TICKS_S: Final = os.sysconf("SC_CLK_TCK")

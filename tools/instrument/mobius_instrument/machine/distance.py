@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mobius_instrument.processes import clean_environment
+from mobius_instrument.machine.processes import clean_environment
 
 _CELL: Final = "pingpong:line:none:local"
 # The largest ratio of times that count as one distance.
