@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kPatch = 24, kTasksPerProcess = 400, kMostSize = 1 << 15 };
+enum { kPatch = 24, kTasksPerProcess = 400, kMostSize = 1 << 15, kQuietSeconds = 3 };
 
 typedef struct {
   int size, repeats, json, patches;
@@ -235,6 +235,9 @@ int main(int argc, char** argv) {
     seconds[i] = options.patches ? patches(a, c, counter, options.size, &transfers)
                                  : product(a, b, c, options.size);
     all += seconds[i];
+    if (GA_Nodeid() == 0 && all > kQuietSeconds) {
+      fprintf(stderr, "ga: %d of %d after %.0f s\n", i + 1, options.repeats, all);
+    }
   }
   GA_Sync();
   int right =

@@ -13,16 +13,20 @@ from typing import Any
 import pytest
 from mobius_instrument.libraries.base import application_command
 
-# Prints its options as the checksum, and ends as the last but one of them says.
+# Prints its options as the checksum. What it does besides depends on the kernel and the size.
 FAKE = """
-import json, sys
+import json, sys, time
 words = sys.argv[1:]
+if words[1] == "5":
+    time.sleep(1.2)
+if words[1] == "6":
+    print("lu: 30 %\\nlu: 60 %", file=sys.stderr)
 if "blas" in words:
     print("lu: no BLAS" if words[1] == "4" else "lu: no BLAS here", file=sys.stderr)
     sys.exit(2 if words[1] == "4" else 1)
 print("progress")
 print(json.dumps({"seconds_each": [0.5, 0.25], "communication": 0.1, "waiting": 0.2,
-                  "checksum": " ".join(words), "right": words[1] != "3"}))
+                  "checksum": " ".join(words), "right": words[1] not in ("1", "3")}))
 """
 LU = "lu:factor:none:allocate:placement=block:kernel=plain:procs=2"
 BLAS = LU.replace("plain", "blas")
@@ -96,14 +100,28 @@ def test_a_cell_that_is_not_offered(application: Application) -> None:
     assert [one["cell"] for one in application.records("end")] == [LU]
 
 
-@pytest.mark.parametrize(("cell", "size", "told"), [(BLAS, 8 * 4, "no BLAS here"),
-                                                    (LU, 8 * 9, "a wrong result")])  # fmt: skip
-def test_failures(application: Application, cell: str, size: int, told: str) -> None:
-    done = application.run([cell], size)
+def test_failures(application: Application) -> None:
+    done = application.run([BLAS], 8 * 4)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
-    assert told in done.stderr
+    assert "no BLAS here" in done.stderr
     assert application.records("done") == []
+
+
+def test_a_wrong_result_has_no_time(application: Application) -> None:
+    assert application.run([LU, MD], 8 * 9).returncode == 1
+    assert [(one["cell"], one["bytes"]) for one in application.records("wrong")] == [(LU, 72)]
+    # The energy of a short run drifts, which makes its result no wrong one.
+    assert [one["cell"] for one in application.records("samples")] == [MD]
+    assert [one["cell"] for one in application.records("end")] == [LU, MD]
+
+
+@pytest.mark.parametrize(("order", "signs"), [(5, 0), (6, 2)])
+def test_only_what_it_says_is_a_sign_of_life(
+    application: Application, order: int, signs: int
+) -> None:
+    assert application.run([LU], 8 * order * order).returncode == 0
+    assert len(application.records("alive")) == signs
 
 
 def test_it_is_built_when_it_is_missing(application: Application, tmp_path: Path) -> None:

@@ -299,9 +299,12 @@ class Launch:
 
 
 def _wrong_detail(record: dict[str, Any]) -> str:
+    size = format_bytes(int(record["bytes"]))
+    if "reason" in record:
+        return f"{size}: {record['reason']}"
     return (
-        f"{format_bytes(int(record['bytes']))}: byte {record['first_wrong_byte']} is"
-        f" {record['got']}, expected {record['expected']} ({record.get('where', 'data')})"
+        f"{size}: byte {record['first_wrong_byte']} is {record['got']}, expected"
+        f" {record['expected']} ({record.get('where', 'data')})"
     )
 
 
