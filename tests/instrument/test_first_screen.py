@@ -49,6 +49,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run.outcome("good", "sync-cost:put:fence:create", "wrong", "other bytes came")
     run.outcome("bad", FENCE, "hung", "nothing for 30 s")
     run.outcome("good+mobius", FENCE, "refused", "no fence here")
+    # A cell that was late in one launch and hung in the next is one cell.
+    run.outcome("good", LATE, "hung", "nothing for 30 s")
+    run.outcome("bad", LATE, "crashed", "ended by SIGSEGV")
     for library, cell, value, time_ns in (
         ("mobius", "progress:put:flush:create:ms=50", "yes", 4_000.0),
         ("mobius", LATE, "yes", 7_000.0),
@@ -95,8 +98,20 @@ def test_what_fails_is_marked(folder: Path) -> None:
     assert front == "refuses"
     assert bad == "✗ hangs"
     assert rows["any operation while the target computes"] == [
-        "**7.00 µs**", "✗ 1 of 2 wait", "–", "–",
+        "**7.00 µs**", "✗ 1 of 2 wait", "–", "✗ 1 of 1 fail",
     ]  # fmt: skip
+
+
+def test_the_best_way_may_be_the_one_that_fails(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("fails")
+    for name in ("one", "other"):
+        run.library(name, f"{name} MPI 1.0")
+        add_puts(run, name, 20.0, 30_000.0)
+    run.outcome("one", "completion:put:flush:allocate", "wrong", "64 KB: other bytes came")
+    write_report(read_results(run.write()), tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    titles = re.findall(r'class="fault" title="([^"]*)"', page)
+    assert set(titles) == {"1 way to do this, at some size: wrong data"}
 
 
 def test_cells_lead_to_their_samples(folder: Path) -> None:

@@ -135,8 +135,8 @@ def _cell(question: Question, number: int, library: str) -> str:
 
 
 def _faults(score: Score) -> str:
-    others = "another way" if score.faults == 1 else f"{score.faults} other ways"
-    return f"{others} to do this: {score.fault}"
+    ways = "1 way" if score.faults == 1 else f"{score.faults} ways"
+    return f"{ways} to do this, at some size: {score.fault}"
 
 
 def _grade(question: Question, score: Score) -> tuple[str, str]:

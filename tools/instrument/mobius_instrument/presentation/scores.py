@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ten questions that a user has about a library, each answered by one time or by how it fails.
+"""Ten questions that a user has about a library. One time answers each, or the way it fails.
 
 A library answers with its fastest synchronisation and memory at one size, the same size for all.
 """
@@ -14,7 +14,6 @@ from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
 from mobius_instrument.compare import THRESHOLD
 from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.findings import short_label
-from mobius_instrument.results import Fact
 
 _MB: Final = 1 << 20
 # The statuses of cells that show a fault of the library, the worst first, and what it does then.
@@ -30,7 +29,7 @@ class Score:
     # The measured series of the time, unless it comes from facts.
     series: Series | None = None
     failure: str = ""
-    # Other cells of the question in which the library is at fault: how many, and in what way.
+    # Cells of the question that fail at some size by the library's fault: how many, the worst way.
     faults: int = 0
     fault: str = ""
     remark: str = ""
@@ -150,28 +149,32 @@ def _score(
 def _busy_target(analysis: Analysis, libraries: list[str]) -> Question:
     """The longest time of any operation on a process that computes; a failure if one waits for
     it."""
-    facts: dict[str, dict[Cell, list[Fact]]] = {}
+    times: dict[str, dict[Cell, float]] = {}
+    late: dict[str, set[Cell]] = {}
     for fact in analysis.results.facts:
-        if fact.cell.experiment == "progress" and fact.name in ("completes", "arrives"):
-            facts.setdefault(fact.library, {}).setdefault(fact.cell, []).append(fact)
+        if fact.cell.experiment != "progress" or fact.name not in ("completes", "arrives"):
+            continue
+        known = times.setdefault(fact.library, {})
+        took = fact.number if fact.name == "completes" else 0.0
+        known[fact.cell] = max(known.get(fact.cell, 0.0), took)
+        if fact.value != "yes":
+            late.setdefault(fact.library, set()).add(fact.cell)
+    broken: dict[str, set[Cell]] = {}
+    for (library, cell), outcomes in analysis.outcomes().items():
+        if cell.experiment == "progress" and outcomes[0].status in _FAULTS:
+            kind = late if outcomes[0].status == "hung" else broken
+            kind.setdefault(library, set()).add(cell)
     scores = {}
     for library in libraries:
-        cells = facts.get(library, {})
-        late = sum(any(fact.value != "yes" for fact in found) for found in cells.values())
-        hung = sum(
-            outcomes[0].status in _FAULTS
-            for (name, cell), outcomes in analysis.outcomes().items()
-            if name == library and cell.experiment == "progress"
-        )
-        total = len(cells) + hung
-        times = [
-            fact.number for found in cells.values() for fact in found if fact.name == "completes"
-        ]
-        if late + hung > 0:
-            scores[library] = Score(failure=f"{late + hung} of {total} wait")
-        elif times:
+        waits, breaks = late.get(library, set()), broken.get(library, set())
+        total = len(times.get(library, {}).keys() | waits | breaks)
+        longest = max(times.get(library, {}).values(), default=0.0)
+        if waits or breaks:
+            word = "fail" if breaks else "wait"
+            scores[library] = Score(failure=f"{len(waits | breaks)} of {total} {word}")
+        elif longest > 0:
             remark = f"the longest of {total} kinds of operation"
-            scores[library] = Score(max(times), remark=remark)
+            scores[library] = Score(longest, remark=remark)
         else:
             scores[library] = Score()
     return Question("any operation while the target computes", "progress", 8, scores)
@@ -184,8 +187,8 @@ def verdict(analysis: Analysis, questions: list[Question]) -> list[str]:
 
 
 def _sentence(analysis: Analysis, question: Question) -> str:
-    """The fastest library beside the next one. Other interfaces of the same engine do not count,
-    but for an MPI's own programs."""
+    """The fastest library beside the next one. Other interfaces of Möbius are no rivals of it; that
+    of MPI programs is named, since these need no change to use it."""
     kinds = {name: analysis.results.kind(name) for name in question.scores}
     order = sorted(
         (
