@@ -10,14 +10,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <csignal>
 #include <cstring>
 #include <utility>
 
 #include "base/status.h"
 #include "os/process/spawn.h"
-#include "os/sync/futex.h"
 
 namespace mobius::job {
 namespace {
@@ -27,12 +25,6 @@ using base::fail_errno;
 
 // Connections of other processes of this user, at one time.
 constexpr size_t kMostStrangers = 256;
-
-bool change(World& world, WorldState from, WorldState to) {
-  if (!world.state.compare_exchange_strong(from, to, std::memory_order_acq_rel)) return false;
-  os::futex_wake(&world.state, INT_MAX);
-  return true;
-}
 
 std::string end_of(int status) {
   if (WIFSIGNALED(status)) {
@@ -72,13 +64,13 @@ mob_status_t ChildStarter::start(const SpawnRequest& request, std::string* reaso
   if (status == MOB_OK) status = start_all(request, reason);
   const auto started = static_cast<mob_rank_t>(children_.size());
   if (status != MOB_OK && started < std::max(world().least, 1)) {
-    tell(*reason);
-    change(world(), WorldState::kAsked, WorldState::kFailed);
+    write_reason(segment_, world(), *reason);
+    change_state(world(), WorldState::kAsked, WorldState::kFailed);
     cancel();
     return status;
   }
   world().size = started;
-  change(world(), WorldState::kAsked, WorldState::kStarted);
+  change_state(world(), WorldState::kAsked, WorldState::kStarted);
   // Signals are for the threads of the program.
   sigset_t all;
   sigset_t before;
@@ -232,17 +224,8 @@ void ChildStarter::note_ends() {
   }
   if (!first_end.empty()) give_up(first_end);
   if (world().state.load(std::memory_order_acquire) == WorldState::kFailed && have_ended()) {
-    change(world(), WorldState::kFailed, WorldState::kEnded);
+    change_state(world(), WorldState::kFailed, WorldState::kEnded);
   }
-}
-
-// Writes down why the world fails.
-void ChildStarter::tell(const std::string& reason) {
-  char text[sizeof SpawnMemory::reason] = {};
-  reason.copy(text, sizeof text - 1);
-  [[maybe_unused]] const ssize_t wrote =
-      pwrite(segment_, text, sizeof text,
-             static_cast<off_t>(world().memory + offsetof(SpawnMemory, reason)));
 }
 
 // Ends the processes of a world that has not joined.
@@ -250,8 +233,8 @@ void ChildStarter::give_up(const std::string& reason) {
   const WorldState state = world().state.load(std::memory_order_acquire);
   if (state == WorldState::kStarted) {
     world().failure = MOB_ERR_PEER;
-    tell(reason);
-    if (!change(world(), state, WorldState::kFailed)) return;
+    write_reason(segment_, world(), reason);
+    if (!change_state(world(), state, WorldState::kFailed)) return;
   } else if (state != WorldState::kFailed) {
     return;
   }
@@ -282,7 +265,7 @@ void ChildStarter::cancel() {
     }
     declare_dead(block_.slot(first_ + static_cast<mob_rank_t>(i)));
   }
-  change(world(), WorldState::kFailed, WorldState::kEnded);
+  change_state(world(), WorldState::kFailed, WorldState::kEnded);
 }
 
 bool ChildStarter::have_ended() {

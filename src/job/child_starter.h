@@ -60,7 +60,6 @@ class ChildStarter {
   void serve();
   void accept_some();
   bool receive_hello(Unknown& unknown);
-  void tell(const std::string& reason);
   void note_ends();
   void give_up(const std::string& reason);
   World& world() const { return block_.world(first_); }

@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstddef>
 
 #include "base/status.h"
 #include "os/memory/memfd.h"
+#include "os/sync/futex.h"
 
 namespace mobius::job {
 
@@ -126,6 +129,21 @@ bool declare_dead(ProcessSlot& slot) {
     }
   }
   return seen == ProcessState::kDead;
+}
+
+bool change_state(World& world, WorldState from, WorldState to) {
+  // Release: a process that sees the state sees the size and the reason.
+  if (!world.state.compare_exchange_strong(from, to, std::memory_order_acq_rel)) return false;
+  os::futex_wake(&world.state, INT_MAX);
+  return true;
+}
+
+void write_reason(int segment, const World& world, std::string_view reason) {
+  char text[sizeof SpawnMemory::reason] = {};
+  reason.copy(text, sizeof text - 1);
+  [[maybe_unused]] const ssize_t wrote =
+      pwrite(segment, text, sizeof text,
+             static_cast<off_t>(world.memory + offsetof(SpawnMemory, reason)));
 }
 
 void control_unmap(ControlBlock* block) { munmap(block, kEngineOffset); }

@@ -10,7 +10,7 @@
 //   kPlacesOffset  the place of each rank, in a job on several hosts
 //   kBasesOffset   where each process has its window
 //   kWorldsOffset  the processes that were started later, by the number of the first of each spawn
-//   kEngineOffset  the engine's shared state beside the window (engine/segment/host_memory.h)
+//   kEngineOffset  the engine's shared state beside the window (engine/segment/segment_layout.h)
 //   kWindowOffset  the window: memory of the user (engine/segment/window/window.h)
 
 #include <mobius/job.h>
@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "job/layout.h"
 #include "os/cpu/topology.h"
@@ -122,6 +123,13 @@ struct SpawnMemory {
   char reason[248];  // zero-terminated; while the state is kAsked or kStarted, written before it
                      // becomes kFailed
 };
+
+// Changes the state of a world and wakes the threads that wait for it. False, without a change, if
+// the state is not `from`.
+bool change_state(World& world, WorldState from, WorldState to);
+
+// Writes into a world's SpawnMemory why the spawn fails. The text is cut off where the room ends.
+void write_reason(int segment, const World& world, std::string_view reason);
 
 struct ControlBlock {
   ControlHeader header;

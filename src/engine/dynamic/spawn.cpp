@@ -22,6 +22,7 @@ namespace mobius::engine {
 namespace {
 
 using base::fail;
+using job::change_state;
 using job::World;
 using job::WorldState;
 
@@ -29,11 +30,6 @@ constexpr size_t kLine = 64;
 constexpr size_t kPage = 4096;
 
 constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-// False if the state is another one by now.
-bool change(World& world, WorldState from, WorldState to) {
-  return world.state.compare_exchange_strong(from, to, std::memory_order_acq_rel);
-}
 
 }  // namespace
 
@@ -85,7 +81,7 @@ mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_s
   if (status == MOB_OK) {
     status = bridge->all->barrier();
     if (status == MOB_OK && is_root &&
-        !change(world(place.first), WorldState::kStarted, WorldState::kJoined)) {
+        !change_state(world(place.first), WorldState::kStarted, WorldState::kJoined)) {
       status = failed(MOB_ERR_PEER);
     }
     status = team.agree(status, call);
@@ -261,9 +257,9 @@ void Bridges::cancel(const Place& place) {
   World& record = world(place.first);
   record.is_connected.store(0, std::memory_order_release);
   // The launcher has not heard of it.
-  if (change(record, WorldState::kAsked, WorldState::kEnded)) return;
-  if (!change(record, WorldState::kStarted, WorldState::kFailed)) {
-    change(record, WorldState::kJoined, WorldState::kFailed);
+  if (change_state(record, WorldState::kAsked, WorldState::kEnded)) return;
+  if (!change_state(record, WorldState::kStarted, WorldState::kFailed)) {
+    change_state(record, WorldState::kJoined, WorldState::kFailed);
   }
   static_cast<void>(services_.peers.job().end_world(place.first));
 }

@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -17,7 +15,6 @@
 
 #include "job/launch/process/limits.h"
 #include "job/launch/supervisor.h"
-#include "os/sync/futex.h"
 
 namespace mobius::launch {
 namespace {
@@ -30,14 +27,6 @@ constexpr uint64_t kMostRequestBytes = uint64_t{64} << 20;
 
 bool read_at(int segment, uint64_t offset, void* to, size_t bytes) {
   return pread(segment, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
-}
-
-// False if the state is another one by now.
-bool change(World& world, WorldState from, WorldState to) {
-  // Release: a process that sees the state sees the size and the reason.
-  if (!world.state.compare_exchange_strong(from, to, std::memory_order_acq_rel)) return false;
-  os::futex_wake(&world.state, INT_MAX);
-  return true;
 }
 
 }  // namespace
@@ -134,7 +123,7 @@ void Supervisor::end_start(const Spawn& spawn, const std::string& problem) {
     return;
   }
   record.size = count;
-  change(record, WorldState::kAsked, WorldState::kStarted);
+  job::change_state(record, WorldState::kAsked, WorldState::kStarted);
 }
 
 // Ends the processes of a world that has not joined. False if it has.
@@ -143,13 +132,9 @@ bool Supervisor::give_up(mob_rank_t first, mob_status_t failure, const std::stri
   const WorldState state = record.state.load(std::memory_order_acquire);
   if (state == WorldState::kJoined || state == WorldState::kEnded) return false;
   if (state != WorldState::kFailed) {
-    char text[sizeof job::SpawnMemory::reason] = {};
-    reason.copy(text, sizeof text - 1);
-    [[maybe_unused]] const ssize_t wrote =
-        pwrite(rendezvous_.segment()->descriptor, text, sizeof text,
-               static_cast<off_t>(record.memory + offsetof(job::SpawnMemory, reason)));
+    job::write_reason(rendezvous_.segment()->descriptor, record, reason);
     record.failure = failure;
-    if (!change(record, state, WorldState::kFailed)) return false;
+    if (!job::change_state(record, state, WorldState::kFailed)) return false;
   }
   for (size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
@@ -176,7 +161,7 @@ void Supervisor::note_ended(mob_rank_t first) {
   for (const Rank& rank : ranks_) {
     if (rank.world == first && rank.pid != 0) return;
   }
-  change(world(first), WorldState::kFailed, WorldState::kEnded);
+  job::change_state(world(first), WorldState::kFailed, WorldState::kEnded);
 }
 
 }  // namespace mobius::launch
