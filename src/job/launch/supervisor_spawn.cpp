@@ -129,13 +129,16 @@ void Supervisor::end_start(const Spawn& spawn, const std::string& problem) {
 // Ends the processes of a world that has not joined. False if it has.
 bool Supervisor::give_up(mob_rank_t first, mob_status_t failure, const std::string& reason) {
   World& record = world(first);
-  const WorldState state = record.state.load(std::memory_order_acquire);
-  if (state == WorldState::kJoined || state == WorldState::kEnded) return false;
-  if (state != WorldState::kFailed) {
+  WorldState state = record.state.load(std::memory_order_acquire);
+  // The process that spawns may change the state at the same time: to kJoined, or to kFailed when
+  // it finds the same death.
+  while (state == WorldState::kAsked || state == WorldState::kStarted) {
     job::write_reason(rendezvous_.segment()->descriptor, record, reason);
     record.failure = failure;
-    if (!job::change_state(record, state, WorldState::kFailed)) return false;
+    if (job::change_state(record, state, WorldState::kFailed)) break;
+    state = record.state.load(std::memory_order_acquire);
   }
+  if (state == WorldState::kJoined || state == WorldState::kEnded) return false;
   for (size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
     if (rank.world != first) continue;
