@@ -97,16 +97,17 @@ mob_rank_t oldest_of(ControlBlock& block, mob_rank_t world) {
 }  // namespace
 
 bool HostGroup::is_connected(mob_rank_t index) const {
-  const mob_rank_t world = block_->slot(index).world;
-  // The world of a number that is being given out is not known yet.
   if (is_own(index)) return true;
-  if (world == first_) return false;
-  if (world != 0) {
-    const World& other = block_->world(world);
-    // Acquire: the size is final.
-    if (other.state.load(std::memory_order_acquire) != WorldState::kJoined) return false;
-    if (index >= world + other.size) return false;  // could not be started
+  const mob_rank_t world = block_->slot(index).world;
+  // Acquire: the size is final.
+  if (world != 0 &&
+      block_->world(world).state.load(std::memory_order_acquire) != WorldState::kJoined) {
+    return false;
   }
+  // A number without a process: it is being given out, and still has world 0, or the process could
+  // not be started.
+  const mob_rank_t size = world == 0 ? block_->header.size : block_->world(world).size;
+  if (index >= world + size) return false;
   return oldest_of(*block_, world) == oldest_of(*block_, first_);
 }
 

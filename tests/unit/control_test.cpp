@@ -117,6 +117,50 @@ TEST_P(ThreadedGroup, AgreeFailsEverywhereWhenOneFails) {
   });
 }
 
+// As a process sees it that the first and only process of the job has spawned.
+TEST(Worlds, ConnectProcessesThatHaveJoinedAndNoOtherNumbers) {
+  int fd = -1;
+  ASSERT_EQ(control_create(1, &fd), MOB_OK);
+  ASSERT_EQ(control_reserve(fd, 1, 4), MOB_OK);
+  ControlBlock* block = nullptr;
+  ASSERT_EQ(control_map(fd, &block), MOB_OK);
+  const auto spawn = [&](mob_rank_t first, mob_rank_t parent, WorldState state) {
+    block->slot(first).world = first;
+    World& world = block->world(first);
+    world.size = 1;
+    world.parent = parent;
+    world.is_connected.store(1);
+    world.state.store(state);
+  };
+  spawn(1, 0, WorldState::kJoined);
+  HostGroup group;
+  ASSERT_EQ(group.open(dup(fd), 1), MOB_OK) << mob_last_error();
+  EXPECT_TRUE(group.is_connected(0));
+  EXPECT_TRUE(group.is_connected(1));
+  // Given out, and nothing else is known yet. Whoever gave it out may die at this point.
+  block->header.numbers.store(4);
+  EXPECT_FALSE(group.is_connected(2));
+  spawn(2, 1, WorldState::kStarted);
+  EXPECT_FALSE(group.is_connected(2));
+  spawn(2, 1, WorldState::kJoined);
+  EXPECT_TRUE(group.is_connected(2));
+  block->slot(3).world = 2;  // could not be started
+  EXPECT_FALSE(group.is_connected(3));
+  block->world(1).is_connected.store(0);
+  EXPECT_FALSE(group.is_connected(0));
+  EXPECT_TRUE(group.is_connected(2));
+  group.close();
+  control_unmap(block);
+  close(fd);
+}
+
+TEST(Worlds, ChangeTheirStateOnce) {
+  World world{};
+  EXPECT_TRUE(change_state(world, WorldState::kNone, WorldState::kAsked));
+  EXPECT_FALSE(change_state(world, WorldState::kNone, WorldState::kFailed));
+  EXPECT_EQ(world.state.load(), WorldState::kAsked);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadedGroup, testing::Values(1, 2, 3, 8));
 
 }  // namespace
