@@ -66,7 +66,6 @@ mob_status_t ChildStarter::start(const SpawnRequest& request, std::string* reaso
   if (status != MOB_OK && started < std::max(world().least, 1)) {
     write_reason(segment_, world(), *reason);
     change_state(world(), WorldState::kAsked, WorldState::kFailed);
-    cancel();
     return status;
   }
   world().size = started;

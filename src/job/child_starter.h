@@ -32,7 +32,8 @@ class ChildStarter {
   ~ChildStarter();
 
   // Starts the processes and sets the state of the record. The kernel kills those that have not
-  // joined when the calling thread ends. `*reason` says why it fails.
+  // joined when the calling thread ends. `*reason` says why it fails; cancel() ends those that were
+  // started nevertheless.
   mob_status_t start(const SpawnRequest& request, std::string* reason);
 
   // All have joined.
@@ -40,7 +41,10 @@ class ChildStarter {
   // Ends the processes, and returns when they have ended.
   void cancel();
   WorldState state() const { return world().state.load(std::memory_order_acquire); }
-  // Whether all processes have ended. Removes what is left of those that have.
+  // Whether its thread has ended, or was never started.
+  bool is_settled() const { return !thread_.joinable(); }
+  // Whether all processes have ended. Removes what is left of those that have. The starter is
+  // settled.
   bool have_ended();
 
  private:

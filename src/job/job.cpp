@@ -417,12 +417,6 @@ mob_status_t Job::tell_launcher_of(mob_rank_t world) {
   return status;
 }
 
-ChildStarter* Job::starter_of(mob_rank_t world) {
-  const std::lock_guard lock(starters_mutex_);
-  const auto found = starters_.find(world);
-  return found == starters_.end() ? nullptr : found->second.get();
-}
-
 mob_status_t Job::start_world(mob_rank_t world, const SpawnRequest& request, std::string* reason) {
   if (has_launcher()) {
     const mob_status_t status = tell_launcher_of(world);
@@ -439,7 +433,7 @@ mob_status_t Job::start_world(mob_rank_t world, const SpawnRequest& request, std
     std::erase_if(starters_, [](const auto& each) {
       const WorldState state = each.second->state();
       return state != WorldState::kAsked && state != WorldState::kStarted &&
-             each.second->have_ended();
+             each.second->is_settled() && each.second->have_ended();
     });
     starters_[world] = std::move(made);
   }
@@ -447,18 +441,20 @@ mob_status_t Job::start_world(mob_rank_t world, const SpawnRequest& request, std
 }
 
 void Job::settle_world(mob_rank_t world) {
-  if (ChildStarter* starter = starter_of(world)) starter->settle();
+  const std::lock_guard lock(starters_mutex_);
+  if (const auto found = starters_.find(world); found != starters_.end()) found->second->settle();
 }
 
 mob_status_t Job::end_world(mob_rank_t world) {
   constexpr uint64_t kLookNs = 100'000'000;
-  if (ChildStarter* starter = starter_of(world)) {
-    starter->cancel();
+  if (!has_launcher()) {
     const std::lock_guard lock(starters_mutex_);
-    starters_.erase(world);
+    if (const auto found = starters_.find(world); found != starters_.end()) {
+      found->second->cancel();
+      starters_.erase(found);
+    }
     return MOB_OK;
   }
-  if (!has_launcher()) return MOB_OK;
   if (const mob_status_t status = tell_launcher_of(world)) return status;
   const std::atomic<WorldState>& state = host_.control().world(world).state;
   for (WorldState now; (now = state.load(std::memory_order_acquire)) != WorldState::kEnded;) {

@@ -130,7 +130,6 @@ class Job {
                      bool pid_is_shared, ControlBlock* block = nullptr);
   void tell_launcher(MessageType type);
   mob_status_t tell_launcher_of(mob_rank_t world);
-  ChildStarter* starter_of(mob_rank_t world);
   void close();
   mob_status_t find_place(ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
   mob_status_t find_world(ControlBlock& block, mob_rank_t rank);
@@ -141,7 +140,7 @@ class Job {
   mob_rank_t size_ = 1;
   mob_rank_t first_ = 0;
   std::optional<Secret> launcher_secret_;
-  std::mutex starters_mutex_;                                     // guards starters_
+  std::mutex starters_mutex_;  // guards starters_ and what ends the starters
   std::map<mob_rank_t, std::unique_ptr<ChildStarter>> starters_;  // by world
   os::UnixSocket launcher_;  // open while we are part of a launched job
   HostGroup host_;
