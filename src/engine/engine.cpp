@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/scheduler/append_run.h"
+#include "engine/segment/window/region.h"
 #include "os/memory/memfd.h"
 #include "transport/shm/copy.h"
 
@@ -166,8 +167,15 @@ void Engine::stop(bool all_met) {
   router_.close(true);
   remaps_.take_back();
   remap_views_.close();
+  if (peers_.first() != 0) give_memory_back();
   close();
   peers_.job().leave();
+}
+
+// The job may go on long after processes that were spawned have left, and spawn others.
+void Engine::give_memory_back() {
+  teams_.leave_world();
+  drop_own_regions(segment_);
 }
 
 // Waits until every live process of the host that is connected with this one has come to its end.

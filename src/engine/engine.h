@@ -215,6 +215,7 @@ class Engine {
   void open_parts(const Mappings& mappings);
   mob_status_t open_network();
   void await_others();
+  void give_memory_back();
   void close();
 
   base::Settings settings_;

@@ -295,6 +295,10 @@ mob_status_t Teams::release(uint64_t handle) {
   return status;
 }
 
+void Teams::leave_world() {
+  if (world_->depart()) release_area(world_->area_offset(), world_->size());
+}
+
 void Teams::close() { world_.reset(); }
 
 }  // namespace mobius::engine

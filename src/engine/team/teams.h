@@ -54,6 +54,8 @@ class Teams {
   Team* find(uint64_t handle) const { return live_.find(handle); }
   Team& world() const { return *world_; }
 
+  // This process does not use the world's area any more. The last member frees it.
+  void leave_world();
   void close();
 
  private:

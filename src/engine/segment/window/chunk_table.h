@@ -69,6 +69,10 @@ class ChunkTable {
   // Of a chunk that is in use.
   AtomicZones& words(uint64_t chunk) const { return entries_[chunk].words; }
   size_t count() const { return count_; }
+  // Chunks from here on were never used.
+  uint64_t used() const {
+    return memory_->chunk_table().high_water.load(std::memory_order_relaxed);
+  }
 
  private:
   static constexpr uint32_t kClaimed = UINT32_MAX;

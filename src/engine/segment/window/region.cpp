@@ -33,4 +33,15 @@ void drop_region(Segment& segment, const Region& region) {
   segment.chunks().release(region.offset >> kChunkShift, chunks);
 }
 
+void drop_own_regions(Segment& segment) {
+  ChunkTable& chunks = segment.chunks();
+  for (uint64_t chunk = 0; chunk < chunks.used(); ++chunk) {
+    Region region{};
+    if (chunks.find(chunk << kChunkShift, &region) && region.offset == chunk << kChunkShift &&
+        region.owner == segment.peers().host().index()) {
+      drop_region(segment, region);
+    }
+  }
+}
+
 }  // namespace mobius::engine

@@ -21,4 +21,8 @@ mob_status_t make_region(Segment& segment, uint64_t bytes, RegionMemory memory, 
 // Gives a region back that nobody uses any more. Any thread.
 void drop_region(Segment& segment, const Region& region);
 
+// Gives back all regions that this process owns, whatever made them. For a process that leaves a
+// job that goes on: no process uses them any more.
+void drop_own_regions(Segment& segment);
+
 }  // namespace mobius::engine
