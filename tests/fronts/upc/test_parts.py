@@ -196,10 +196,12 @@ def test_forall_over_what_pointers_point_to() -> None:
         "for (i = 0; i < g(); i++; i) { }",
         "for (i = 0; i < n; i++; i / 4) { }",
         "for (i = 0; i < n; i++; p + i) { p = 0; }",
+        "for (i = 0; i < n - i; i++; i) { }",
+        "for (i = 0; i < d; i++; i) { }",
     ],
 )
 def test_forall_with_a_test(loop: str) -> None:
-    declarations = "shared int *p; int g(void); int n;"
+    declarations = "shared int *p; int g(void); int n; double d;"
     result = translated(f"{declarations} void f(int i) {{ upc_{loop.replace('for', 'forall')} }}")
     assert "mob_upc_is_my_turn" in result or "mob_upc_is_mine" in result
 

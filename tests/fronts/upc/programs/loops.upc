@@ -29,6 +29,7 @@ static void expect(int first, int last) {
 
 static void integers(void) {
   int i;
+  double half = COUNT - 0.5;
   reset();
   upc_forall (i = 0; i < COUNT; i++; i) {
     times[i]++;
@@ -56,6 +57,13 @@ static void integers(void) {
   upc_forall (i = 0; i < limit; i++; i) times[i]++;
   CHECK(i == 0);
   expect(0, 0);
+  upc_forall (i = 0; i < half; i++; i) times[i]++; /* the bound is no integer */
+  CHECK(i == COUNT);
+  expect(0, COUNT);
+  reset();
+  upc_forall (i = 0; i < COUNT - i; i++; i) times[i]++; /* the bound counts with the loop */
+  CHECK(i == (COUNT + 1) / 2);
+  expect(0, (COUNT + 1) / 2);
 }
 
 static void elements(void) {
@@ -105,6 +113,12 @@ static void pointers(void) {
   reset();
   upc_forall (shared int *p = times; p < times + COUNT; p++; p) *p += 1;
   expect(0, COUNT);
+  reset();
+  upc_forall (i = 0; i < COUNT; i++; i) {
+    shared int *inner = times + THREADS; /* of the body alone */
+    if (i < COUNT - THREADS) inner[i]++;
+  }
+  expect(THREADS, COUNT);
 }
 
 static void shifted_pointers(shared int *p, shared [4] int *b, int count) {

@@ -293,17 +293,28 @@ class Foralls:
         return cursors.name_at(inner.referenced) == variable
 
     def bound(self, condition: Cursor, variable: int) -> tuple[Cursor, bool] | None:
-        """The bound of `v < X` or `v <= X`, and whether it is included."""
+        """The bound of `v < X` or `v <= X`, an integer without `v`, and whether it is included."""
         condition = self.context.core(condition)
         if cursors.kind_of(condition) != Kind.BINARY_OPERATOR:
             return None
         operator = cursors.binary_operator(condition)
         left, right = cursors.children(condition)
+        found = None
         if operator in ("<", "<=") and self.refers(left, variable):
-            return right, operator == "<="
-        if operator in (">", ">=") and self.refers(right, variable):
-            return left, operator == ">="
-        return None
+            found = right, operator == "<="
+        elif operator in (">", ">=") and self.refers(right, variable):
+            found = left, operator == ">="
+        if found is None or self.mentions(found[0], variable):
+            return None
+        # The bound is converted to an integer once: 2.5 would lose an iteration.
+        kind = cursors.canonical(cursors.type_of(self.context.core(found[0]))).kind
+        return found if kind in WHOLE_NUMBERS else None
+
+    def mentions(self, cursor: Cursor, variable: int) -> bool:
+        """Whether the variable stands anywhere in an expression."""
+        return self.refers(cursor, variable) or any(
+            self.mentions(child, variable) for child in cursors.children(cursor)
+        )
 
     def first_value(self, start: Cursor | None, variable: int) -> tuple[str, bool] | None:
         """The value that the variable starts with, and whether the loop declares it."""
@@ -430,7 +441,9 @@ class Foralls:
         """Whether a name means one value while a body runs."""
         if declaration.kind == Kind.ENUM_CONSTANT_DECL or declaration.spelling == "MYTHREAD":
             return True
-        if self.may_change(body, cursors.name_at(declaration)):
+        at = cursors.name_at(declaration)
+        begins, ends = cursors.extent(body)
+        if begins <= at < ends or self.may_change(body, at):
             return False
         is_global = declaration.semantic_parent.kind != Kind.FUNCTION_DECL
         is_constant = cursors.type_of(declaration).is_const_qualified()
