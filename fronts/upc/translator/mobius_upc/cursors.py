@@ -243,11 +243,6 @@ def unary_operator(cursor: Cursor) -> tuple[str, bool]:
     return str(loaded.clang_getUnaryOperatorKindSpelling(number)), number in (1, 2)
 
 
-def is_computed(kind: Type) -> bool:
-    """Whether a type is a record."""
-    return bool(canonical(kind).kind == TypeKind.RECORD)
-
-
 def walk_declarations(cursor: Cursor) -> Iterator[Cursor]:
     """Every declaration of a variable, member, parameter or type, in functions, too."""
     pending = [cursor]

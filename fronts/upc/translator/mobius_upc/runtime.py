@@ -15,6 +15,12 @@ MYTHREAD = "mob_upc_mythread_"
 NULL = "((mob_upc_ptr_t){0, 0, 0})"
 NULL_INITIALISER = "{0, 0, 0}"
 MAIN = "mob_upc_main"
+FORALL_DEPTH = "mob_upc_forall_depth_"
+OBJECT = "mob_upc_object_t"
+TIMES_THREADS = "MOB_UPC_TIMES_THREADS"
+EXTERN = "MOB_UPC_EXTERN"
+STATIC = "MOB_UPC_STATIC"
+COMMON = "MOB_UPC_COMMON"
 
 # Statement of UPC → the call without a value, the call with one; `where` follows.
 STATEMENTS = {
@@ -163,6 +169,36 @@ def local_address(offset: str) -> str:
 def is_mine(pointer: str) -> str:
     """Whether an object has affinity to this thread."""
     return f"mob_upc_is_mine({pointer})"
+
+
+def first_row(index: str) -> str:
+    """The local number of this thread's first row that is not before an index."""
+    return f"mob_upc_first_row({index})"
+
+
+def first_block(index: str, rows: int) -> str:
+    """The first index of this thread's first block that is not before an index."""
+    return f"mob_upc_first_block({index}, {rows}u)"
+
+
+def block_distance(first: str, rows: int) -> str:
+    """How far the index in the whole array is ahead of that in this thread's part."""
+    return f"mob_upc_block_distance({first}, {rows}u)"
+
+
+def fence() -> str:
+    """`upc_fence`."""
+    return "mob_upc_fence()"
+
+
+def unit(name: str, threads: int, file: str, objects: str, count: int, set_up: str) -> str:
+    """What a file tells the library, and the constructor that registers it."""
+    return (
+        f"static mob_upc_unit_t {name} = {{MOB_UPC_UNIT_VERSION, {threads}, {file}, {objects}, "
+        f"{count}, {set_up}, 0}};"
+        "\n__attribute__((constructor)) static void __upc_join(void) "
+        f"{{ mob_upc_register(&{name}); }}"
+    )
 
 
 def is_my_turn(number: str) -> str:

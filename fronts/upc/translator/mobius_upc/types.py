@@ -7,7 +7,6 @@ A shared object becomes what one thread holds of it, a pointer to shared the run
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from . import cursors
 from .cursors import Cursor, Kind, Type, TypeKind
@@ -62,7 +61,6 @@ class TypeWriter:
         self.layouts = layouts
         self.threads = threads
         self.tags: dict[int, str] = {}  # start of an unnamed record → the tag it was given
-        self.new_tag: Callable[[Cursor], None] = lambda _: None
 
     def declare(self, kind: Type, name: str, sizes: list[str] | None = None) -> str:
         """A declarator with its specifiers: `int *name[4]`.
@@ -150,7 +148,6 @@ class TypeWriter:
                     return str(declaration.enum_type.spelling)
                 word = {Kind.UNION_DECL: "union"}.get(declaration.kind, "struct")
                 at = cursors.start_of(declaration)
-                self.new_tag(declaration)
                 tag = self.tags.setdefault(at, f"__upc_tag_{len(self.tags)}")
                 text = f"{word} {tag}"
                 return ("const " if plain.is_const_qualified() else "") + text

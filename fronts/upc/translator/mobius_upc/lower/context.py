@@ -78,9 +78,7 @@ class Context:
         self.rows: list[LocalRows] = []
         self.static_initialiser = False
         self.may_spin = False  # in the condition of a loop, which may wait for another thread
-        self.tag_edits: dict[int, str] = {}
         self._count = 0
-        self.types.new_tag = self.note_tag
 
     def fresh(self, word: str) -> str:
         """A name that nothing else has."""
@@ -140,9 +138,6 @@ class Context:
             at = child_end
         parts.append(self.raw(at, stop))
         return "".join(parts)
-
-    def note_tag(self, declaration: Cursor) -> None:
-        """An unnamed record needs a tag because something names its type."""
 
     # Cursors
 

@@ -79,7 +79,7 @@ class Declarations:
     def joined(self, texts: list[str], text: str) -> str:
         """Declarations of one type as one declaration, which a `for` needs."""
         bases = {entry.split(" ", 1)[0] for entry in texts}
-        if len(texts) > 1 and bases == {runtime.POINTER} and "*" not in text and "(*" not in text:
+        if len(texts) > 1 and bases == {runtime.POINTER} and "*" not in text:
             return f"{runtime.POINTER} " + ", ".join(entry.split(" ", 1)[1] for entry in texts)
         return text
 
@@ -524,25 +524,19 @@ class Declarations:
         entries = [self.entry(shared) for shared in self.context.objects.values()]
         startup = " ".join(self.context.startup)
         lines: list[str] = []
-        objects = "NULL"
+        objects = f"(const {runtime.OBJECT} *)0"
         if entries:
             objects = "__upc_objects"
             lines.append(
-                f"static const mob_upc_object_t {objects}[] = {{" + ",\n  ".join(entries) + "};"
+                f"static const {runtime.OBJECT} {objects}[] = {{" + ",\n  ".join(entries) + "};"
             )
-        set_up = "NULL"
+        set_up = "0"
         if startup:
             set_up = "__upc_set_up"
             lines.append(f"static void {set_up}(void) {{ {startup} }}")
+        threads = self.context.threads or 0
         lines.append(
-            f"static mob_upc_unit_t __upc_unit = {{1, {self.context.threads or 0}, "
-            f"{quoted(file)}, "
-            f"{objects.replace('NULL', '(const mob_upc_object_t *)0')}, {len(entries)}, "
-            f"{set_up.replace('NULL', '0')}, 0}};"
-        )
-        lines.append(
-            "__attribute__((constructor)) static void __upc_join(void) "
-            "{ mob_upc_register(&__upc_unit); }"
+            runtime.unit("__upc_unit", threads, quoted(file), objects, len(entries), set_up)
         )
         return "\n".join(lines)
 
@@ -555,13 +549,13 @@ class Declarations:
         flags: list[str] = []
         if self.context.threads is None and count and count % THREADS_STAND_IN == 0:
             count //= THREADS_STAND_IN
-            flags.append("MOB_UPC_TIMES_THREADS")
+            flags.append(runtime.TIMES_THREADS)
         if not shared.defined:
-            flags.append("MOB_UPC_EXTERN")
+            flags.append(runtime.EXTERN)
         elif shared.linkage == "internal":
-            flags.append("MOB_UPC_STATIC")
+            flags.append(runtime.STATIC)
         elif not shared.image and not shared.startup:
-            flags.append("MOB_UPC_COMMON")
+            flags.append(runtime.COMMON)
         element = self.types.plain_type(cursors.ultimate(kind))
         image = (f"&{shared.image}", f"sizeof {shared.image}") if shared.image else ("0", "0")
         place = self.context.source.place(cursors.start_of(shared.cursor))

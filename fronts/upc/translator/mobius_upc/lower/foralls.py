@@ -2,7 +2,7 @@
 """Lowers `upc_forall`.
 
 A loop inside another that distributes iterations, in the same function or around a call,
-distributes nothing itself; `mob_upc_forall_depth_` counts those around. Where the affinity is the
+distributes nothing itself; the run time counts those around. Where the affinity is the
 loop's variable, or an element that it counts, only this thread's iterations are visited.
 """
 
@@ -142,7 +142,7 @@ class Foralls:
         guard = f"if ({nested} || {self.guard(parts.affinity)}) "
         loop = self.plain(parts, parts.body, guard)
         return (
-            f"{{ const int {nested} = mob_upc_forall_depth_++; {loop} --mob_upc_forall_depth_; }}"
+            f"{{ const int {nested} = {runtime.FORALL_DEPTH}++; {loop} --{runtime.FORALL_DEPTH}; }}"
         )
 
     def visited(self, parts: Parts, affine: Affine) -> str:
@@ -160,9 +160,9 @@ class Foralls:
             all_of_them = self.plain(parts, parts.body)
         start = f"const int64_t {origin} = {affine.origin}; " if origin else ""
         return (
-            f"{{ const int {nested} = mob_upc_forall_depth_++; {start}"
+            f"{{ const int {nested} = {runtime.FORALL_DEPTH}++; {start}"
             f"if ({condition}) {{ {mine} }} else {{ {resume}{all_of_them} }} "
-            f"--mob_upc_forall_depth_; }}"
+            f"--{runtime.FORALL_DEPTH}; }}"
         )
 
     def own_iterations(self, parts: Parts, affine: Affine, origin: str) -> tuple[str, list[str]]:
@@ -195,17 +195,17 @@ class Foralls:
         back = self.opposite(shift)
         if rows == 1:
             text += (
-                f"for (int64_t {row} = mob_upc_first_row({low}), "
-                f"{row}_end = mob_upc_first_row({high}); "
+                f"for (int64_t {row} = {runtime.first_row(low)}, "
+                f"{row}_end = {runtime.first_row(high)}; "
                 f"{row} < {row}_end; ++{row}) {{ {name} = ({affine.c_type})"
                 f"({row} * {runtime.THREADS} + {runtime.MYTHREAD}{back}); {body} }}"
             )
         else:
             block, stop = self.context.fresh("block"), self.context.fresh("stop")
             text += (
-                f"for (int64_t {block} = mob_upc_first_block({low}, {rows}u); {block} < {high}; "
+                f"for (int64_t {block} = {runtime.first_block(low, rows)}; {block} < {high}; "
                 f"{block} += (int64_t){rows}u * {runtime.THREADS}) {{ "
-                f"const int64_t {row} = mob_upc_block_distance({block}, {rows}u); "
+                f"const int64_t {row} = {runtime.block_distance(block, rows)}; "
                 f"const {affine.c_type} {stop} = ({affine.c_type})(({block} + {rows} < {high} ? "
                 f"{block} + {rows} : {high}){back}); "
                 f"for ({name} = ({affine.c_type})(({block} < {low} ? {low} : {block}){back}); "
