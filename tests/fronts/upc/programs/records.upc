@@ -88,11 +88,14 @@ static void lists(void) {
 }
 
 static void fields(void) {
+  unsigned wide = 13;
   shared struct packed *b = &bits[(MYTHREAD + 1) % THREADS];
   b->low = 5;
   b->middle = -3;
   b->high = 0x123456789aUL;
-  b->low++;
+  CHECK((b->low = wide) == 5 && (b->middle = 100 - 13 + wide) == -28); /* what the field holds */
+  b->middle = -3;
+  CHECK((b->low += 8) == 5 && ++b->low == 6 && b->low++ == 6 && --b->low == 6);
   b->middle -= 20;
   upc_barrier;
   CHECK(bits[MYTHREAD].low == 6 && bits[MYTHREAD].middle == -23);

@@ -238,7 +238,7 @@ class Accesses:
             return f"({target.local} = {value})"
         kind = self.types.plain_type(target.kind)
         if target.field is not None:
-            return self.write_field(target, value)
+            return self.write_field(target, value, needs_value=needs_value)
         function = runtime.putter(target.kind, target.strict)
         if runtime.scalar_name(target.kind) == "pointer":
             value = f"(void *)({value})"
@@ -270,11 +270,13 @@ class Accesses:
             changed = self.expressions.advanced(before, target.kind, count)
         else:
             changed = f"{before} {operator} ({operand})"
+        write = self.write(here, after, needs_value=False)
+        if target.field is not None:  # which may hold less than was computed
+            write = f"{after} = {self.write(here, after, needs_value=True)}"
         result = before if old else after
         return (
             f"({{ {runtime.POINTER} {pointer} = {target.pointer}; "
-            f"{kind} {before} = {self.read(here)}; {kind} {after} = {changed}; "
-            f"{self.write(here, after, needs_value=False)}; "
+            f"{kind} {before} = {self.read(here)}; {kind} {after} = {changed}; {write}; "
             + (f"{result}; }})" if needs_value else "})")
         )
 
@@ -285,18 +287,24 @@ class Accesses:
         signed = cursors.canonical(kind).kind in SIGNED
         first, width = field_bits(target.field)
         text = runtime.get_bits(target.pointer, first, width, signed)
-        text = f"(({self.types.plain_type(kind)}){text})"
-        return f"({{ mob_upc_fence(); {text}; }})" if target.strict else text
+        c_type = self.types.plain_type(kind)
+        if not target.strict:
+            return f"(({c_type}){text})"
+        name, fence = self.context.fresh("v"), runtime.fence()
+        return f"({{ {fence}; {c_type} {name} = ({c_type}){text}; {fence}; {name}; }})"
 
-    def write_field(self, target: Target, value: str) -> str:
-        """Writes a bit field."""
+    def write_field(self, target: Target, value: str, *, needs_value: bool) -> str:
+        """Writes a bit field; the result is what it holds then."""
         assert target.field is not None
         kind = self.types.plain_type(cursors.type_of(target.field))
         first, width = field_bits(target.field)
         name = self.context.fresh("v")
-        put = runtime.put_bits(target.pointer, first, width, name)
-        fence = " mob_upc_fence();" if target.strict else ""
-        return f"({{ {kind} {name} = {value};{fence} {put};{fence} {name}; }})"
+        # A private bit field cuts the value as the shared one does.
+        held = f"struct {{ {kind} cut : {width}; }} {name} = {{ {value} }};"
+        put = runtime.put_bits(target.pointer, first, width, f"{name}.cut")
+        fence = f" {runtime.fence()};" if target.strict else ""
+        result = f" ({kind}){name}.cut;" if needs_value else ""
+        return f"({{ {held}{fence} {put};{fence}{result} }})"
 
 
 def field_bits(field: Cursor) -> tuple[int, int]:
