@@ -240,13 +240,14 @@ void tell_full(const char* call, uint64_t bytes) {
       static_cast<unsigned long long>(heap_bytes));
 }
 
-// Returns the bytes that each thread needs. False if there are none, or too many.
-bool count_bytes(size_t blocks, size_t block, uint64_t* bytes, const char* call) {
+// Returns the bytes that each thread needs. False if there are none, or too many, which is told if
+// `tells` is true.
+bool count_bytes(size_t blocks, size_t block, bool tells, uint64_t* bytes, const char* call) {
   check_started(call);
   const auto all = static_cast<uint64_t>(threads());
   const uint64_t rows = blocks / all + (blocks % all != 0 ? 1 : 0);
   if (__builtin_mul_overflow(rows, block, bytes) || *bytes > kMostHeap) {
-    if (mythread() == 0) {
+    if (tells) {
       std::fprintf(stderr, "%s: thread %d: %zu blocks of %zu bytes are more than any memory\n",
                    call, mythread(), blocks, block);
     }
@@ -372,7 +373,7 @@ extern "C" {
 mob_upc_ptr_t upc_global_alloc(size_t nblocks, size_t nbytes) {
   constexpr const char* kCall = "upc_global_alloc";
   uint64_t bytes = 0;
-  if (!count_bytes(nblocks, nbytes, &bytes, kCall)) return mob_upc_null();
+  if (!count_bytes(nblocks, nbytes, true, &bytes, kCall)) return mob_upc_null();
   const uint64_t offset = take(bytes);
   if (offset == 0) tell_full(kCall, bytes);
   return mob_upc_pointer(offset, 0, 0);
@@ -381,7 +382,7 @@ mob_upc_ptr_t upc_global_alloc(size_t nblocks, size_t nbytes) {
 mob_upc_ptr_t upc_all_alloc(size_t nblocks, size_t nbytes) {
   constexpr const char* kCall = "upc_all_alloc";
   uint64_t bytes = 0;
-  if (!count_bytes(nblocks, nbytes, &bytes, kCall)) return mob_upc_null();
+  if (!count_bytes(nblocks, nbytes, mythread() == 0, &bytes, kCall)) return mob_upc_null();
   uint64_t given[] = {0, bytes};
   if (mythread() == 0) given[0] = take(bytes);
   check(mob_broadcast(MOB_TEAM_WORLD, 0, given, sizeof given), kCall);

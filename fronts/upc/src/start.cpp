@@ -48,8 +48,9 @@ bool is_mapped_now(uintptr_t address) {
     const uint64_t owners = mob_upc_writable_origins[i] + address -
                             reinterpret_cast<uintptr_t>(mob_upc_writable_bases[i]);
     void* here = nullptr;
-    if (mob_ptr(i, reinterpret_cast<const void*>(owners), &here) == MOB_OK) {
-      return reinterpret_cast<uintptr_t>(here) == address;
+    if (mob_ptr(i, reinterpret_cast<const void*>(owners), &here) == MOB_OK &&
+        reinterpret_cast<uintptr_t>(here) == address) {
+      return true;
     }
   }
   return false;

@@ -174,6 +174,10 @@ int mob_upc_main(int argc, char** argv) {
     if (me == 0 && mob_upc_is_null(upc_global_alloc((size_t)THREADS, 3 << 20))) exit(0);
     if (me != 0) exit(0);
   }
+  CASE(too_large) {
+    if (me == 1) CHECK(mob_upc_is_null(upc_global_alloc(4, SIZE_MAX / 2)));
+    exit(0);
+  }
   CASE(exit_code) exit(me == 0 ? 0 : 9);
   CASE(checks_hold) {
     p = upc_alloc(100);
