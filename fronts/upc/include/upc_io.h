@@ -16,8 +16,10 @@
  * visible to all threads of a host at once, as with UPC_STRONG_CA; on other hosts as the file
  * system has it.
  *
- * Each transfer with `_async` is complete before upc_all_fwait_async() or a successful
- * upc_all_ftest_async() returns its number of bytes. A file has one at a time. */
+ * A transfer with UPC_ASYNC among its flags returns 0; upc_all_fwait_async() or a successful
+ * upc_all_ftest_async() returns its number of bytes. A file has one at a time. In this library the
+ * transfer is done inside the call that starts it, which takes as long as without the flag. Calls
+ * whose names end with `_async`, of UPC 1.2, are the same with the flag. */
 
 #include <mobius_upc/faces.h>
 #include <upc_types.h>
@@ -25,6 +27,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** Among the flags of a transfer: upc_all_fwait_async() gives its result. */
+#define UPC_ASYNC 0x40
 
 /** A place in a file, or a number of bytes. */
 typedef int64_t upc_off_t;

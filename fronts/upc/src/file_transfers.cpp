@@ -235,16 +235,19 @@ upc_off_t move_shared_list(mob_upc_ptr_t fd, Way way, size_t entries,
   return moved;
 }
 
-// The transfer is done at once; its result waits for upc_all_fwait_async().
+// Does a transfer. With UPC_ASYNC it is done at once as well; upc_all_fwait_async() gives its
+// result.
 template <typename Transfer>
-void start(mob_upc_ptr_t fd, const char* call, Transfer&& transfer) {
+upc_off_t transfer(mob_upc_ptr_t fd, upc_flag_t flags, const char* call, Transfer&& move_all) {
+  if ((flags & UPC_ASYNC) == 0) return move_all();
   File& file = find_file(fd, call);
   if (file.has_async) {
     die(call, "the file has a transfer that was started: upc_all_fwait_async() comes before");
   }
-  file.async_result = transfer();
+  file.async_result = move_all();
   file.async_error = errno;
   file.has_async = true;
+  return 0;
 }
 
 upc_off_t finish(mob_upc_ptr_t fd, const char* call) {
@@ -263,31 +266,37 @@ upc_off_t finish(mob_upc_ptr_t fd, const char* call) {
 
 using namespace mobius::upc;  // NOLINT(google-build-using-namespace): this is the C face of it
 
+// Each call, and its form of UPC 1.2, whose name ends with _async.
 #define DEFINE_LOCAL(name, way)                                                                    \
   upc_off_t name(mob_upc_ptr_t fd, void* buffer, size_t size, size_t nmemb, upc_flag_t flags) {    \
-    return move_local(fd, way, buffer, size, nmemb, flags, #name);                                 \
+    return transfer(fd, flags, #name,                                                              \
+                    [&] { return move_local(fd, way, buffer, size, nmemb, flags, #name); });       \
   }                                                                                                \
   void name##_async(mob_upc_ptr_t fd, void* buffer, size_t size, size_t nmemb, upc_flag_t flags) { \
-    start(fd, #name "_async", [&] { return name(fd, buffer, size, nmemb, flags); });               \
+    static_cast<void>(name(fd, buffer, size, nmemb, flags | UPC_ASYNC));                           \
   }
-#define DEFINE_SHARED(name, way)                                                                \
-  upc_off_t name(mob_upc_ptr_t fd, mob_upc_ptr_t buffer, size_t blocksize, size_t size,         \
-                 size_t nmemb, upc_flag_t flags) {                                              \
-    return move_shared(fd, way, buffer, blocksize, size, nmemb, flags, #name);                  \
-  }                                                                                             \
-  void name##_async(mob_upc_ptr_t fd, mob_upc_ptr_t buffer, size_t blocksize, size_t size,      \
-                    size_t nmemb, upc_flag_t flags) {                                           \
-    start(fd, #name "_async", [&] { return name(fd, buffer, blocksize, size, nmemb, flags); }); \
+#define DEFINE_SHARED(name, way)                                                           \
+  upc_off_t name(mob_upc_ptr_t fd, mob_upc_ptr_t buffer, size_t blocksize, size_t size,    \
+                 size_t nmemb, upc_flag_t flags) {                                         \
+    return transfer(fd, flags, #name, [&] {                                                \
+      return move_shared(fd, way, buffer, blocksize, size, nmemb, flags, #name);           \
+    });                                                                                    \
+  }                                                                                        \
+  void name##_async(mob_upc_ptr_t fd, mob_upc_ptr_t buffer, size_t blocksize, size_t size, \
+                    size_t nmemb, upc_flag_t flags) {                                      \
+    static_cast<void>(name(fd, buffer, blocksize, size, nmemb, flags | UPC_ASYNC));        \
   }
-#define DEFINE_LIST(name, way, Memory, move_them)                                              \
-  upc_off_t name(mob_upc_ptr_t fd, size_t memvec_entries, Memory const* memvec,                \
-                 size_t filevec_entries, upc_filevec const* filevec, upc_flag_t flags) {       \
-    return move_them(fd, way, memvec_entries, memvec, filevec_entries, filevec, flags, #name); \
-  }                                                                                            \
-  void name##_async(mob_upc_ptr_t fd, size_t memvec_entries, Memory const* memvec,             \
-                    size_t filevec_entries, upc_filevec const* filevec, upc_flag_t flags) {    \
-    start(fd, #name "_async",                                                                  \
-          [&] { return name(fd, memvec_entries, memvec, filevec_entries, filevec, flags); });  \
+#define DEFINE_LIST(name, way, Memory, move_them)                                                \
+  upc_off_t name(mob_upc_ptr_t fd, size_t memvec_entries, Memory const* memvec,                  \
+                 size_t filevec_entries, upc_filevec const* filevec, upc_flag_t flags) {         \
+    return transfer(fd, flags, #name, [&] {                                                      \
+      return move_them(fd, way, memvec_entries, memvec, filevec_entries, filevec, flags, #name); \
+    });                                                                                          \
+  }                                                                                              \
+  void name##_async(mob_upc_ptr_t fd, size_t memvec_entries, Memory const* memvec,               \
+                    size_t filevec_entries, upc_filevec const* filevec, upc_flag_t flags) {      \
+    static_cast<void>(                                                                           \
+        name(fd, memvec_entries, memvec, filevec_entries, filevec, flags | UPC_ASYNC));          \
   }
 
 extern "C" {

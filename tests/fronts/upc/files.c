@@ -59,6 +59,10 @@ static void individual(void) {
   CHECK(upc_all_fcntl(fd, UPC_ASYNC_OUTSTANDING, NULL) == 1);
   CHECK(upc_all_fwait_async(fd) == 200);
   CHECK(upc_all_fcntl(fd, UPC_ASYNC_OUTSTANDING, NULL) == 0);
+  CHECK(upc_all_fseek(fd, -200, UPC_SEEK_CUR) == MYTHREAD * kMine + 200);
+  CHECK(upc_all_fwrite_local(fd, buffer + 200, 2, 100, UPC_IN_NOSYNC | UPC_ASYNC) == 0);
+  CHECK(upc_all_fcntl(fd, UPC_ASYNC_OUTSTANDING, NULL) == 1);
+  CHECK(upc_all_fwait_async(fd) == 200);
   CHECK(upc_all_fsync(fd) == 0);
   CHECK(upc_all_fget_size(fd) == size);
   CHECK(upc_all_fseek(fd, 0, UPC_SEEK_CUR) == (MYTHREAD + 1) * kMine);

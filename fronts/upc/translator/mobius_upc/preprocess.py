@@ -32,6 +32,7 @@ class Environment:
         names += [
             f"__UPC_{name}__=1" for name in ("COLLECTIVE", "TICK", "ATOMIC", "CASTABLE", "NB")
         ]
+        names.append("__UPC_IO__=2")
         if self.threads is None:
             names.append("__UPC_DYNAMIC_THREADS__=1")
         else:

@@ -10,6 +10,10 @@
 #include <upc_nb.h>
 #include <upc_tick.h>
 
+#if __UPC_IO__ != 2 || !defined(UPC_ASYNC) || !__UPC_ATOMIC__ || !__UPC_CASTABLE__ || !__UPC_NB__
+#error "a program finds the optional libraries by these macros"
+#endif
+
 #define COUNT 4
 
 shared [COUNT] int all[COUNT * THREADS];
