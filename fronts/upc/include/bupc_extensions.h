@@ -7,7 +7,9 @@
  * What programs for Berkeley UPC use beyond the language. In UPC, <upc.h> includes it.
  *
  * Calls whose name ends with `_async` return a handle for bupc_waitsync(); those with `_asynci`
- * are waited for by bupc_waitsynci(). Errors end the job with a message. */
+ * are waited for by bupc_waitsynci(). Those that have another name in upc_nb.h go on meanwhile as
+ * it says. In this library all others do their work before they return: those of lists and strides,
+ * and bupc_memput_signal_async(). Errors end the job with a message. */
 
 #include <bupc_atomics.h>
 #include <mobius_upc/faces.h>
@@ -116,7 +118,7 @@ MOB_UPC_API int bupc_sem_tryN(MOB_UPC_SEM_ s, size_t n);
 /** Puts as upc_memput(), then posts `n`, when the bytes are there; both with one affinity. */
 MOB_UPC_API void bupc_memput_signal(MOB_UPC_SHARED_(void) dst, const void* src, size_t bytes,
                                     MOB_UPC_SEM_ s, size_t n);
-/** Puts as bupc_memput_signal(). */
+/** Puts as bupc_memput_signal(), and returns when the bytes are read from `src`. */
 MOB_UPC_API void bupc_memput_signal_async(MOB_UPC_SHARED_(void) dst, const void* src, size_t bytes,
                                           MOB_UPC_SEM_ s, size_t n);
 
@@ -143,9 +145,9 @@ MOB_UPC_API int bupc_trysync_all(upc_handle_t* handles, size_t count);
 MOB_UPC_API void bupc_waitsync_some(upc_handle_t* handles, size_t count);
 /** @return 1 if one of the copies is complete, or all were; those become BUPC_COMPLETE_HANDLE. */
 MOB_UPC_API int bupc_trysync_some(upc_handle_t* handles, size_t count);
-/** Begins to collect copies without a handle. */
+/** Does nothing: bupc_end_accessregion() waits for all copies without a handle. */
 MOB_UPC_API void bupc_begin_accessregion(void);
-/** @return a handle for all copies without a handle since bupc_begin_accessregion(). */
+/** Waits for all copies without a handle, as upc_synci(). @return BUPC_COMPLETE_HANDLE */
 MOB_UPC_API upc_handle_t bupc_end_accessregion(void);
 
 /** A piece of private memory. */

@@ -6,7 +6,11 @@
  * @file
  * UPC 1.3 optional library, §7.4: copies that go on while the program does. The operands must stay
  * as they are, and results must not be used, until the copy is synchronised. With a handle: by
- * upc_sync() or a successful upc_sync_attempt(). Without (nbi): by upc_synci(), for all at once. */
+ * upc_sync() or a successful upc_sync_attempt(). Without (nbi): by upc_synci(), for all at once.
+ *
+ * A copy between the caller's host and another goes on meanwhile. The call that starts it does the
+ * whole copy if both operands lie on the caller's host, or both on others, and upc_memset_nb() and
+ * upc_memset_nbi() always do. */
 
 #include <mobius_upc/faces.h>
 
@@ -44,7 +48,12 @@ MOB_UPC_API void upc_memput_nbi(MOB_UPC_SHARED_(void) dst, const void* src, size
 MOB_UPC_API void upc_memset_nbi(MOB_UPC_SHARED_(void) dst, int c, size_t n);
 /** Waits for all copies of the caller without a handle. */
 MOB_UPC_API void upc_synci(void);
-/** @return 1 if all copies of the caller without a handle are complete, else 0. Does not wait. */
+/**
+ * Completes all copies of the caller without a handle. In this library it waits as upc_synci()
+ * does.
+ *
+ * @return 1
+ */
 MOB_UPC_API int upc_synci_attempt(void);
 
 #ifdef __cplusplus

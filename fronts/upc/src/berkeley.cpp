@@ -39,7 +39,7 @@ Place find(mob_upc_ptr_t s, const char* call) {
   check_pointer(s, call, "the semaphore");
   Semaphore found = {};
   const auto rank = static_cast<mob_rank_t>(s.thread);
-  // One of another thread does not change, and its header costs less than the wait that follows.
+  // Read each time, on another host as well: that costs less than the wait that follows.
   if (mob_get(rank, remote(s), &found, sizeof found) != MOB_OK || found.state != kLive) {
     die(call, "the pointer names no semaphore of bupc_sem_alloc(), or a freed one");
   }
@@ -47,9 +47,15 @@ Place find(mob_upc_ptr_t s, const char* call) {
           found.is_boolean != 0};
 }
 
-void post(mob_upc_ptr_t s, size_t n, const char* call) {
+// The semaphore, for adding `n`.
+Place find_for(mob_upc_ptr_t s, size_t n, const char* call) {
   const Place place = find(s, call);
   if (place.is_boolean && n != 1) die(call, "a boolean semaphore takes 1, not %zu", n);
+  return place;
+}
+
+void post(mob_upc_ptr_t s, size_t n, const char* call) {
+  const Place place = find_for(s, n, call);
   check(mob_flush_all(), call);
   check(mob_put_signal(place.rank, nullptr, nullptr, 0, place.value, n,
                        place.is_boolean ? MOB_SIGNAL_SET : MOB_SIGNAL_ADD),
@@ -324,7 +330,7 @@ void bupc_sem_wait(mob_upc_ptr_t s) { take(s, 1, "bupc_sem_wait"); }
 void bupc_sem_waitN(mob_upc_ptr_t s, size_t n) { take(s, n, "bupc_sem_waitN"); }
 int bupc_sem_try(mob_upc_ptr_t s) { return bupc_sem_tryN(s, 1); }
 int bupc_sem_tryN(mob_upc_ptr_t s, size_t n) {
-  constexpr const char* kCall = "bupc_sem_try";
+  constexpr const char* kCall = "bupc_sem_tryN";
   check(mob_flush_all(), kCall);
   return try_take(find(s, kCall), n, kCall) ? 1 : 0;
 }
@@ -332,7 +338,7 @@ int bupc_sem_tryN(mob_upc_ptr_t s, size_t n) {
 void bupc_memput_signal(mob_upc_ptr_t dst, const void* src, size_t bytes, mob_upc_ptr_t s,
                         size_t n) {
   constexpr const char* kCall = "bupc_memput_signal";
-  const Place place = find(s, kCall);
+  const Place place = find_for(s, n, kCall);
   if (bytes != 0) check_pointer(dst, kCall, "dst");
   if (bytes != 0 && dst.thread != s.thread) {
     die(kCall, "dst has affinity to thread %u, the semaphore to thread %u: both must have one",
@@ -363,11 +369,9 @@ int bupc_trysync_all(upc_handle_t* handles, size_t count) {
 }
 
 void bupc_waitsync_some(upc_handle_t* handles, size_t count) {
-  while (bupc_trysync_some(handles, count) == 0) {
-    size_t index = 0;
-    check(mob_wait_any(handles, count, &index), "bupc_waitsync_some");
-    return;
-  }
+  if (bupc_trysync_some(handles, count) != 0) return;
+  size_t index = 0;
+  check(mob_wait_any(handles, count, &index), "bupc_waitsync_some");
 }
 
 int bupc_trysync_some(upc_handle_t* handles, size_t count) {

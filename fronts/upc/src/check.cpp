@@ -44,14 +44,4 @@ mob_upc_ptr_t mob_upc_checked_cast(mob_upc_ptr_t p, const char* where) {
   return p;
 }
 
-mob_upc_ptr_t mob_upc_checked_phase(mob_upc_ptr_t p, uint64_t block, const char* where) {
-  if (block > 1 && p.phase >= block) {
-    die(place(where),
-        "the pointer has phase %u, but points to blocks of %llu elements: it was cast from another "
-        "layout, so reset its phase by a cast or upc_resetphase()",
-        p.phase, static_cast<unsigned long long>(block));
-  }
-  return p;
-}
-
 }  // extern "C"

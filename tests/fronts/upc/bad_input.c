@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One error by name. The message is in CMakeLists.txt; a program that goes on says so. */
+#include <bupc_extensions.h>
 #include <upc.h>
 #include <upc_atomic.h>
 #include <upc_collective.h>
@@ -168,7 +169,10 @@ int mob_upc_main(int argc, char** argv) {
     mob_upc_checked(p, sizeof(int), "bad.upc:34");
   }
   CASE(checked_cast) mob_upc_checked_cast(at(1 - me), "bad.upc:35");
-  CASE(checked_phase) mob_upc_checked_phase(mob_upc_pointer(array, 0, 4), 3, "bad.upc:36");
+  CASE(boolean_post) {
+    p = bupc_sem_alloc(BUPC_SEM_BOOLEAN);
+    bupc_memput_signal(mob_upc_pointer(array, (uint32_t)me, 0), bytes, 4, p, 2);
+  }
   CASE(global_exit) upc_global_exit(7);
   CASE(full) {
     if (me == 0 && mob_upc_is_null(upc_global_alloc((size_t)THREADS, 3 << 20))) exit(0);
@@ -188,7 +192,6 @@ int mob_upc_main(int argc, char** argv) {
     mob_upc_checked_index(19, 20, "array", "bad.upc:44");
     mob_upc_checked_cast(mob_upc_null(), "bad.upc:45");
     mob_upc_checked_cast(at(me), "bad.upc:46");
-    mob_upc_checked_phase(mob_upc_pointer(array, 0, 2), 3, "bad.upc:47");
     exit(0);
   }
   printf("thread %d went on\n", me);

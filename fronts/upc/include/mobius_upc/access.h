@@ -27,7 +27,7 @@
  * (behind) it. A strict access completes all earlier writes of its thread.
  *
  * Block until the value has arrived, or may be changed; all but those of other hosts never wait.
- * Thread safety: any. */
+ * Thread safety: one thread of the process at a time. */
 
 #include <mobius_upc/pointer.h>
 

@@ -6,7 +6,8 @@
  * @file
  * Checks of accesses, for programs that are compiled with -fsanitize=shared. Each returns its first
  * argument, so that it can be put around an operand. A failed check ends the job with a message
- * that begins with `where` ("file:line"). Local, do not block. Thread safety: any. */
+ * that begins with `where` ("file:line"). Local, do not block. Thread safety: one thread of the
+ * process at a time. */
 
 #include <mobius_upc/pointer.h>
 
@@ -37,9 +38,6 @@ MOB_UPC_API int64_t mob_upc_checked_index(int64_t index, uint64_t count, const c
 
 /** Checks a pointer before a cast to a private one: null, or affinity to the calling thread. */
 MOB_UPC_API mob_upc_ptr_t mob_upc_checked_cast(mob_upc_ptr_t p, const char* where);
-
-/** Checks a pointer to blocks of `block` elements before arithmetic: its phase is below `block`. */
-MOB_UPC_API mob_upc_ptr_t mob_upc_checked_phase(mob_upc_ptr_t p, uint64_t block, const char* where);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * What translated upc_forall loops call. Local, do not block. Thread safety: any. */
+ * What translated upc_forall loops call. Local, do not block. Thread safety: one thread of the
+ * process at a time. */
 
 #include <mobius_upc/pointer.h>
 
