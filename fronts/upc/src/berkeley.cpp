@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <upc.h>
 #include <upc_castable.h>
-#include <upc_tick.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -266,24 +265,6 @@ mob_upc_ptr_t bupc_ptradd(mob_upc_ptr_t p, size_t block, size_t bytes, ptrdiff_t
   return block == 0   ? mob_upc_add_indefinite(p, increment, bytes)
          : block == 1 ? mob_upc_add_cyclic(p, increment, bytes)
                       : mob_upc_add_blocked(p, increment, bytes, block);
-}
-
-bupc_tick_t bupc_ticks_now(void) { return upc_ticks_now(); }
-uint64_t bupc_ticks_to_us(bupc_tick_t ticks) { return upc_ticks_to_ns(ticks) / 1000; }
-uint64_t bupc_ticks_to_ns(bupc_tick_t ticks) { return upc_ticks_to_ns(ticks); }
-
-double bupc_tick_granularityus(void) {
-  const upc_tick_t start = upc_ticks_now();
-  upc_tick_t now = start;
-  while (now == start) now = upc_ticks_now();
-  return static_cast<double>(now - start) / 1000;
-}
-
-double bupc_tick_overheadus(void) {
-  constexpr int kTimes = 1000;
-  const upc_tick_t start = upc_ticks_now();
-  for (int i = 0; i < kTimes; ++i) static_cast<void>(upc_ticks_now());
-  return static_cast<double>(upc_ticks_now() - start) / 1000 / kTimes;
 }
 
 unsigned int bupc_thread_distance(int thread_x, int thread_y) {

@@ -4,9 +4,6 @@
 // that in the order of the blocks. Where the operation commutes, and no thread needs the values in
 // between, a thread first combines its blocks into one.
 
-#include <time.h>
-#include <upc_tick.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -238,13 +235,5 @@ DEFINE_REDUCES(UL, unsigned long)
 DEFINE_REDUCES(F, float)
 DEFINE_REDUCES(D, double)
 DEFINE_REDUCES(LD, long double)
-
-upc_tick_t upc_ticks_now(void) {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
-}
-
-uint64_t upc_ticks_to_ns(upc_tick_t ticks) { return ticks; }
 
 }  // extern "C"
