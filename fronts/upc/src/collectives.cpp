@@ -50,7 +50,7 @@ mob_upc_ptr_t of_thread(mob_upc_ptr_t p, uint32_t thread, size_t bytes = 0) {
   return mob_upc_pointer(p.offset + bytes, thread, 0);
 }
 
-// The other threads, beginning behind the caller, so that they do not all ask one.
+// All threads, beginning with the caller, so that they do not all ask the same one.
 template <typename Do>
 void each_thread(Do&& act) {
   const auto all = static_cast<uint32_t>(threads());
