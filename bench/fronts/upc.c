@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Measures the run-time library of UPC beside the native calls that it stands on, and beside the
- * bare machine: two threads on one host, of which thread 0 prints the medians of its rounds.
+/* Measures the run-time library of UPC beside the native calls that it stands on: two threads on
+ * one host, of which thread 0 prints the medians of its rounds.
  *
  *   mobius run -n 2 micro_upc */
 
