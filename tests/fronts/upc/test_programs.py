@@ -89,13 +89,31 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_separate_compilation_as_a_makefile_does(tmp_path: Path) -> None:
-    for name in ("parts.upc", "parts_other.upc", "parts_plain.c"):
-        done = mobupcc(tmp_path, "-fupc-threads-2", "-D", "COUNT=2", "-MD", "-c", PROGRAMS / name)
-        assert done.code == (1 if name == "parts.upc" else 0), done.told
-    assert "THREADS is a number" in done.err or (tmp_path / "parts_plain.o").exists()
+    options = ("-fupc-threads-2", "-D", "COUNT=2", "-MD", "-c")
+    done = mobupcc(tmp_path, *options, PROGRAMS / "parts.upc")
+    assert (done.code, "THREADS is a number" in done.err) == (1, True), done.told
+    for name in ("parts_other", "parts_plain"):
+        suffix = ".c" if name == "parts_plain" else ".upc"
+        done = mobupcc(tmp_path, *options, PROGRAMS / f"{name}{suffix}")
+        assert done.code == 0, done.told
+        assert (tmp_path / f"{name}.o").exists()
     words = (tmp_path / "parts_other.d").read_text(encoding="utf-8").replace("\\\n", " ").split()
     assert words[0] == "parts_other.o:"
     assert {"parts.h", "upc_strict.h"} <= {Path(word).name for word in words}
+
+
+def test_main_in_c(tmp_path: Path) -> None:
+    plain = tmp_path / "plain.c"
+    plain.write_text(
+        "#include <mobius_upc/runtime.h>\n#include <upc.h>\nvoid f(void);\n"
+        "int main(void) {\n  mob_upc_start();\n  f();\n  return upc_threadof(mob_upc_null());\n}\n"
+    )
+    other = tmp_path / "other.upc"
+    other.write_text(
+        '#include "check.h"\nshared int a[THREADS];\nvoid f(void) {\n'
+        "  a[MYTHREAD] = 1;\n  upc_barrier;\n  CHECK(a[THREADS - 1] == 1);\n  DONE();\n}\n"
+    )
+    check(built(tmp_path, f"-I{PROGRAMS}", plain, other), 2)
 
 
 def test_errors_are_at_lines_of_the_source(tmp_path: Path) -> None:

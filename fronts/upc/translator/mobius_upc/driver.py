@@ -31,6 +31,13 @@ Start the program with upcrun -n N, or mobius run -n N.
 """
 
 
+# Exceptions that only a fault of the translator raises.
+INTERNAL = (
+    *(AssertionError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+
+
 @dataclass
 class Installation:
     """Where headers and libraries are."""
@@ -172,7 +179,7 @@ class Driver:
                 print(refused, file=sys.stderr)
                 self.failed = 1
                 return
-            except (AssertionError, LookupError, TypeError, ValueError) as fault:
+            except INTERNAL as fault:
                 print(internal_error(source, fault), file=sys.stderr)
                 self.failed = 1
                 return
@@ -198,7 +205,8 @@ class Driver:
         output = self.output_of(source, ".s" if parsed.mode == "-S" else ".o")
         language = ["-x", parsed.languages[source]] if source in parsed.languages else []
         arguments = [*self.installation.compiler, parsed.mode or "-c"]
-        arguments += [f"-I{self.installation.includes[-1]}", *parsed.preprocessor_for_c()]
+        arguments += [f"-I{folder}" for folder in self.installation.includes]
+        arguments += parsed.preprocessor_for_c()
         arguments += [*parsed.compiler, *self.dependency_options(source, output), *language]
         self.call([*arguments, source, "-o", str(output)])
         self.linked.append(str(output))
