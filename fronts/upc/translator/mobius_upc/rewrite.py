@@ -14,7 +14,7 @@ from . import messages
 from .layout import FIRST_COMPUTED, THREADS_STAND_IN, Layout, LayoutTable
 from .preprocess import MAX_BLOCK_SIZE
 from .problems import Problem, Problems
-from .source import Edit, Forall, LineMark, Relaxed, SizeOf, SourceText
+from .source import Edit, Forall, LineMark, SizeOf, SourceText, Strictness
 
 STRING = r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)*'"
 TOKEN = re.compile(
@@ -138,7 +138,7 @@ class Rewriter:
                 if depth < 0:
                     region_end = match.start()
                     break
-        self.source.strictness.append(Relaxed(start, region_end, word == "strict"))
+        self.source.strictness.append(Strictness(start, region_end, word == "strict"))
 
     def qualifier(self, word: str, start: int, end: int) -> None:
         """One of `shared [B]`, `strict`, `relaxed`."""

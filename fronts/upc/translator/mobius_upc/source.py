@@ -45,7 +45,7 @@ class SizeOf:
 
 
 @dataclass
-class Relaxed:
+class Strictness:
     """Between two offsets, accesses that say nothing are strict (or relaxed)."""
 
     at: int
@@ -70,7 +70,7 @@ class SourceText:
     lines: list[LineMark]
     foralls: list[Forall] = field(default_factory=list)
     sizeofs: list[SizeOf] = field(default_factory=list)
-    strictness: list[Relaxed] = field(default_factory=list)
+    strictness: list[Strictness] = field(default_factory=list)
     relaxed: list[LineMark] = field(default_factory=list)  # where `relaxed` stood
     body: list[LineMark] = field(
         default_factory=list
@@ -112,7 +112,7 @@ class SourceText:
 
     def is_strict(self, offset: int) -> bool:
         """Whether an access without a qualifier is strict here: the innermost pragma decides."""
-        best: Relaxed | None = None
+        best: Strictness | None = None
         for region in self.strictness:
             if region.at <= offset < region.end and (best is None or region.at >= best.at):
                 best = region
