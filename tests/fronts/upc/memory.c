@@ -224,9 +224,10 @@ static void litmus(void) {
     }
   }
   mob_upc_barrier(HERE);
-  for (i = 1; i <= n; ++i) {
-    x = mob_upc_member(flag_at(0), 16);
-    y = mob_upc_member(flag_at(1), 16);
+  /* Each thread writes first its own memory, then the other's. */
+  for (i = 1; i <= 2 * n; ++i) {
+    x = mob_upc_member(flag_at(i > n), 16);
+    y = mob_upc_member(flag_at(i <= n), 16);
     if (me < 2) {
       int seen;
       if (me == 0) {
