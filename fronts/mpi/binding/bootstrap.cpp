@@ -29,8 +29,8 @@ struct Life {
   std::mutex mutex;
   std::atomic<Stage> stage = Stage::kBefore;
   std::atomic<bool> may_call_mpi = false;
-  MPI_Comm silent{};      // nobody sends over it
-  MPI_Group everybody{};  // in the job, in its order
+  MPI_Comm silent = MPI_COMM_NULL;       // nobody sends over it
+  MPI_Group everybody = MPI_GROUP_NULL;  // in the job, in its order
   bool is_of_session = false;
   uint64_t served = 0;
   std::map<std::string, uint64_t> left;  // windows of the MPI's own, by reason
@@ -113,6 +113,13 @@ std::string begin_job(Life* own, MPI_Comm everybody) {
   return {};
 }
 
+// Frees the objects of the MPI that the job needs, or that a job was to need that did not begin.
+void free_mpi_objects(Life* own) {
+  if (own->everybody != MPI_GROUP_NULL) static_cast<void>(real::Group_free(&own->everybody));
+  if (own->silent != MPI_COMM_NULL) static_cast<void>(real::Comm_free(&own->silent));
+  close_own_session();
+}
+
 // Collective over the communicator, which is of all processes.
 void join(MPI_Comm everybody) {
   Life& own = life();
@@ -121,6 +128,7 @@ void join(MPI_Comm everybody) {
   own.is_of_session = !has_world();
   own.refusal = begin_job(&own, own.is_of_session ? everybody : MPI_COMM_WORLD);
   const bool is_joined_now = own.refusal.empty();
+  if (!is_joined_now) free_mpi_objects(&own);
   own.may_call_mpi = is_joined_now;
   own.stage.store(is_joined_now ? Stage::kJoined : Stage::kRefused, std::memory_order_release);
 }
@@ -177,9 +185,7 @@ void end_job() {
     static_cast<void>(mob_finalize());
   }
   own.may_call_mpi = false;
-  static_cast<void>(real::Group_free(&own.everybody));
-  static_cast<void>(real::Comm_free(&own.silent));
-  close_own_session();
+  free_mpi_objects(&own);
 }
 
 }  // namespace

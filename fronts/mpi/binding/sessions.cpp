@@ -17,9 +17,9 @@ namespace mobius::mpi {
 namespace {
 
 struct Sessions {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards `open`
   std::vector<MPI_Session> open;
-  MPI_Session own{};
+  MPI_Session own{};  // bootstrap.cpp opens and closes it, one thread at a time
   bool has_own = false;
 };
 

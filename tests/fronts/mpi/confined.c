@@ -4,29 +4,9 @@
  * call that is named: "copy" (process_vm_readv and writev), or "memory" (memfd_create). */
 
 #define _GNU_SOURCE
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
-#include "check.h"
+#include "confine.h"
 
 enum { kWords = 5000 };
-
-static void refuse(unsigned first, unsigned second) {
-  struct sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, second, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const struct sock_fprog filter = {sizeof code / sizeof *code, code};
-  CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-  CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
-}
 
 int main(int argc, char** argv) {
   CHECK(argc == 2);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /* A program that has sessions and no MPI_Init(): windows of all processes, and of some. The second
- * session outlives the first. MPICH is asked to fail if a session ends while it has objects. */
+ * session outlives the first. MPICH is asked to fail if a session ends while it has objects. With the
+ * argument "memory" the kernel refuses memfd_create. */
 
-#include "check.h"
+#define _GNU_SOURCE
+#include "confine.h"
 
 static int* make(MPI_Comm comm, MPI_Win* win) {
   int* mine;
@@ -48,10 +50,11 @@ static MPI_Comm open_session(MPI_Session* session, const char* tag) {
   return all;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   MPI_Session first, second;
   MPI_Comm all, some;
   MPI_Win win;
+  if (argc == 2 && strcmp(argv[1], "memory") == 0) refuse(SYS_memfd_create, SYS_memfd_create);
   all = open_session(&first, "first");
   MPI_Comm_rank(all, &check_rank);
   MPI_Comm_split(all, check_rank % 2, 0, &some);
