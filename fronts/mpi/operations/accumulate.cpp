@@ -131,10 +131,10 @@ int update(const Update& call, Window* window, Completion completion, mob_handle
   transfer.op = op;
   std::vector<char> nothing;
   if (!changes && remote.is_solid()) {
-    transfer.remote = remote.base();  // nothing is brought
+    transfer.remote = remote.base();  // without an operand
     transfer.bytes = remote.bytes();
   } else {
-    // Only its shape counts where nothing is brought.
+    // Without an operand only the shape of the local side counts.
     if (!changes) nothing.resize(remote.bytes());
     const Runs brought =
         changes ? local : Runs(nothing.data(), static_cast<int64_t>(nothing.size()), bytes_alone());
@@ -143,10 +143,10 @@ int update(const Update& call, Window* window, Completion completion, mob_handle
   // Accumulates of one origin to one place are done in their order.
   if (window->orders_accumulates) static_cast<void>(mob_fence());
   if (!call.fetches) return raise_if(start(transfer, completion, handle), *window);
-  // What gives the shape must live as long as the transfer.
-  const bool may_last = changes || (nothing.empty() && completion == Completion::kAsked);
-  return raise_if(fetch_into(&transfer, result, may_last ? completion : Completion::kNow, handle),
-                  *window);
+  // The memory that stands for the operand must live as long as the transfer.
+  return raise_if(
+      fetch_into(&transfer, result, nothing.empty() ? completion : Completion::kNow, handle),
+      *window);
 }
 
 int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank,

@@ -122,7 +122,7 @@ void complete(const Pending& pending, mob_status_t status) {
   }
 }
 
-// What calls do before the MPI's own: look for those of the front, or wait for them.
+// MPI's calls that test begin with look(), those that wait for all requests with await().
 inline void look(int count, const MPI_Request* requests) {
   if (PendingRequests::has_any()) [[unlikely]] {
     look_after(requests_of(count, requests));
@@ -139,14 +139,14 @@ inline bool has_some(int count, const MPI_Request* requests) {
   return PendingRequests::has_any() && pending_requests().holds_any(requests_of(count, requests));
 }
 
-// Tests until there is something to tell: an error, or what `is_told()` says.
-template <typename Test, typename IsTold>
-int test_until(int count, const MPI_Request* requests, Test test, IsTold is_told) {
+// Tests until `test()` fails or `is_done()`.
+template <typename Test, typename IsDone>
+int test_until(int count, const MPI_Request* requests, Test test, IsDone is_done) {
   Pause pause;
   for (;;) {
     look(count, requests);
     const int result = test();
-    if (result != MPI_SUCCESS || is_told()) return result;
+    if (result != MPI_SUCCESS || is_done()) return result;
     pause.once();
   }
 }

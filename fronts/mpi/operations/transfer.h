@@ -22,11 +22,11 @@ struct Side {
   MPI_Datatype type{};
 };
 
-// When the program is told that its buffers are its own again.
+// When the program may use its buffers again.
 enum class Completion {
-  kLater,  // with the next synchronisation
+  kLater,  // after its next synchronisation
   kNow,    // when the call returns
-  kAsked,  // when it asks for what the call started; else when the call returns
+  kAsked,  // when its request is complete; when the call returns if the call gives no handle
 };
 
 // The first operation of a fence epoch makes it one.

@@ -61,7 +61,7 @@ struct Window {
   std::atomic<uint8_t> all_open = 0;
   bool is_dynamic = false;
   bool orders_accumulates = true;
-  bool has_threads = false;  // of a process, that may call the MPI at once
+  bool has_threads = false;  // two threads of a member may call the MPI at once
   int size = 0;
   int rank = 0;
   std::unique_ptr<Target[]> targets;
