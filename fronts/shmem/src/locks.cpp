@@ -44,6 +44,7 @@ struct Of<uint32_t> {
   static constexpr auto kAnd = mob_fetch_and4;
   static constexpr auto kOr = mob_fetch_or4;
   static constexpr auto kCompareSwap = mob_compare_swap4;
+  // A PE that sleeps finds the change by itself (mobius/wait.h), since signals have 8 bytes.
   static mob_status_t tell(mob_rank_t rank, uint32_t* word, uint32_t value) {
     uint32_t old = 0;
     return mob_fetch_add4(rank, word, value, &old);
@@ -147,7 +148,7 @@ void clear_lock(Word* lock, const char* call) {
   const Word last = found.replace_last(0, &mine);
   if (last == mine) return;
   if (last == 0) die(call, "lock %p is not set", static_cast<void*>(lock));
-  // Another PE came behind, and says so or will.
+  // Another PE came behind, and has put its number into the word or will.
   check(Of<Word>::wait_for(lock, Word{1} << found.kNextShift), call);
   const Word next = found.read_own() >> found.kNextShift;
   found.change_own(found.kLast, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Locks in symmetric words: of 8 bytes in C, of 4 in Fortran, whose jobs may then have 32766 PEs.
+// Locks in symmetric words: of 8 bytes in C, of 4 in Fortran, whose jobs may then have 32767 PEs.
 
 #include <cstdint>
 

@@ -246,7 +246,12 @@ MOB_INLINE_PART_ void shmem_iput_(shmem_ctx_t ctx, void* dest, const void* sourc
 MOB_INLINE_PART_ void shmem_iget_(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst,
                                   ptrdiff_t sst, size_t nelems, size_t bytes, int pe,
                                   const char* call) {
-  if (MOB_LIKELY(shmem_iget_direct_(ctx, dest, source, dst, sst, nelems, bytes, pe))) return;
+  if (MOB_LIKELY(shmem_iget_direct_(ctx, dest, source, dst, sst, nelems, bytes, pe))) {
+    /* A loop that waits for a change must not keep the elements in registers; later accesses come
+     * after these, as with mob_get8(). */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return;
+  }
   shmem_iget_slow_(ctx, dest, source, dst, sst, nelems, bytes, pe, call);
 }
 
