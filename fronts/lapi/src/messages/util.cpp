@@ -2,8 +2,8 @@
 
 // LAPI_Util.
 
-#include "context.h"
-#include "programs.h"
+#include "context/context.h"
+#include "messages/programs.h"
 
 namespace lapi {
 namespace {

@@ -12,9 +12,9 @@
 #include <atomic>
 #include <memory>
 
-#include "completion_threads.h"
-#include "errors.h"
-#include "handle_lock.h"
+#include "context/completion_threads.h"
+#include "context/errors.h"
+#include "context/handle_lock.h"
 
 namespace lapi {
 

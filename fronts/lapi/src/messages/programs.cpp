@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "programs.h"
+#include "messages/programs.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "errors.h"
+#include "context/errors.h"
 
 namespace lapi {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "counters.h"
+#include "synchronisation/counters.h"
 
 #include <ctime>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
-#include "context.h"
+#include "context/context.h"
 
 namespace lapi {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "completion_threads.h"
+#include "context/completion_threads.h"
 
 namespace lapi {
 

@@ -6,12 +6,12 @@
 #include <memory>
 #include <new>
 
-#include "context.h"
-#include "counters.h"
-#include "messages.h"
-#include "programs.h"
-#include "transfers.h"
-#include "vectors.h"
+#include "context/context.h"
+#include "messages/messages.h"
+#include "messages/programs.h"
+#include "synchronisation/counters.h"
+#include "transfers/transfers.h"
+#include "transfers/vectors.h"
 
 namespace lapi {
 namespace {

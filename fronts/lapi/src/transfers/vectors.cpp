@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "vectors.h"
+#include "transfers/vectors.h"
 
 #include <algorithm>
 
-#include "context.h"
-#include "counters.h"
-#include "transfers.h"
+#include "context/context.h"
+#include "synchronisation/counters.h"
+#include "transfers/transfers.h"
 
 namespace lapi {
 namespace {

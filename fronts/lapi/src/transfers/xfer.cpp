@@ -2,9 +2,9 @@
 
 // LAPI_Xfer: the other transfers under one name, with a handler instead of an origin counter.
 
-#include "context.h"
-#include "counters.h"
-#include "transfers.h"
+#include "context/context.h"
+#include "synchronisation/counters.h"
+#include "transfers/transfers.h"
 
 namespace lapi {
 namespace {

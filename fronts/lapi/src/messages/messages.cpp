@@ -2,7 +2,7 @@
 
 // Arriving messages: header handlers and completion handlers.
 
-#include "messages.h"
+#include "messages/messages.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -10,10 +10,10 @@
 #include <new>
 #include <vector>
 
-#include "context.h"
-#include "counters.h"
-#include "programs.h"
-#include "vectors.h"
+#include "context/context.h"
+#include "messages/programs.h"
+#include "synchronisation/counters.h"
+#include "transfers/vectors.h"
 
 namespace lapi {
 namespace {

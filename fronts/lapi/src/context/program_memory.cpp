@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "program_memory.h"
+#include "context/program_memory.h"
 
 #include <mobius/expose.h>
 

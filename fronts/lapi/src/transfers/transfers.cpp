@@ -2,10 +2,10 @@
 
 // LAPI_Put and LAPI_Get: this file checks them, the engine carries them out and counts them.
 
-#include "transfers.h"
+#include "transfers/transfers.h"
 
-#include "context.h"
-#include "counters.h"
+#include "context/context.h"
+#include "synchronisation/counters.h"
 
 namespace lapi {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "context.h"
+#include "context/context.h"
 
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 
-#include "counters.h"
-#include "messages.h"
-#include "program_memory.h"
+#include "context/program_memory.h"
+#include "messages/messages.h"
+#include "synchronisation/counters.h"
 
 namespace lapi {
 

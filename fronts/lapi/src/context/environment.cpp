@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "context.h"
-#include "messages.h"
+#include "context/context.h"
+#include "messages/messages.h"
 
 namespace lapi {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "errors.h"
+#include "context/errors.h"
 
 #include <cstdarg>
 #include <cstdio>
 
-#include "context.h"
+#include "context/context.h"
 
 namespace lapi {
 namespace {

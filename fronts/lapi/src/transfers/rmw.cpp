@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "context.h"
-#include "counters.h"
-#include "transfers.h"
+#include "context/context.h"
+#include "synchronisation/counters.h"
+#include "transfers/transfers.h"
 
 namespace lapi {
 namespace {

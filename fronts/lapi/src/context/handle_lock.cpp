@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "handle_lock.h"
+#include "context/handle_lock.h"
 
 #include <mobius/message.h>
 
 #include <cerrno>
 #include <mutex>
 
-#include "context.h"
+#include "context/context.h"
 
 namespace lapi {
 namespace {

@@ -2,8 +2,8 @@
 
 // Fences, progress, addresses, and the purge of tasks.
 
-#include "context.h"
-#include "counters.h"
+#include "context/context.h"
+#include "synchronisation/counters.h"
 
 using lapi::Context;
 
