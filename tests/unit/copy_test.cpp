@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "transport/shm/copy_peer.h"
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 
 namespace mobius::transport {
 namespace {

@@ -11,7 +11,7 @@
 #include "engine/scheduler/scheduler.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/element.h"
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 
 namespace mobius::engine {
 

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "transport/shm/element.h"
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 
 namespace mobius::transport {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "transport/shm/element_ops.h"
+#include "transport/shm/kernels/element_ops.h"
 
 namespace mobius::transport {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 
 namespace mobius::transport {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "transport/shm/copy_peer.h"
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 
 namespace mobius::transport {
 namespace {

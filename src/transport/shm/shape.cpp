@@ -5,7 +5,7 @@
 #include <new>
 
 #include "transport/shm/element.h"
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 #include "transport/shm/overlap.h"
 
 namespace mobius::transport {

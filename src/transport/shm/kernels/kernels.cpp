@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 
 namespace mobius::transport {
 namespace {

@@ -6,9 +6,9 @@
 // from the C++ library. Otherwise the linker would merge functions of one name, and processors
 // could run code compiled for an instruction set that they lack.
 
-#include "transport/shm/combine_body.h"
-#include "transport/shm/move_body.h"
-#include "transport/shm/spans_body.h"
+#include "transport/shm/kernels/combine_body.h"
+#include "transport/shm/kernels/move_body.h"
+#include "transport/shm/kernels/spans_body.h"
 
 namespace mobius::transport {
 

@@ -2,4 +2,4 @@
 // Compiled with -mavx2.
 #define MOB_KERNELS kAvx2Kernels
 #define MOB_KERNELS_NAME "avx2"
-#include "transport/shm/kernels_body.h"
+#include "transport/shm/kernels/kernels_body.h"

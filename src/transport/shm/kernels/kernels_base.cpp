@@ -2,4 +2,4 @@
 // For every processor of this architecture.
 #define MOB_KERNELS kBaseKernels
 #define MOB_KERNELS_NAME "base"
-#include "transport/shm/kernels_body.h"
+#include "transport/shm/kernels/kernels_body.h"

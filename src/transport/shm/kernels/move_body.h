@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/kernels.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif

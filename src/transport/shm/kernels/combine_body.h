@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/shm/element_ops.h"
-#include "transport/shm/kernels.h"
+#include "transport/shm/kernels/element_ops.h"
+#include "transport/shm/kernels/kernels.h"
 
 // The iterations are independent: where origin and target overlap, they are identical.
 #ifdef __clang__

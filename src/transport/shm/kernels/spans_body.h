@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "transport/shm/kernels.h"
-#include "transport/shm/move_body.h"
+#include "transport/shm/kernels/kernels.h"
+#include "transport/shm/kernels/move_body.h"
 
 namespace mobius::transport {
 namespace {
