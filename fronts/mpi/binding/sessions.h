@@ -11,11 +11,12 @@ namespace mobius::mpi {
 // Whether a communicator is of all processes ("mpi://WORLD") of the only session that is open.
 bool is_of_session_world(MPI_Comm comm);
 
-// A session of the front, since the program may end the one that the job begins in before others.
-// Returns a communicator of it with the processes of `comm`, which is_of_session_world(), in its
-// order; MPI_COMM_NULL if the MPI cannot make it. Collective over `comm`.
+// Opens a session of the front, because the program may end any of its own before the job ends.
+// Returns a communicator of the new session with the processes of `comm`, which
+// is_of_session_world(), in its order; MPI_COMM_NULL if the MPI cannot make it. Collective over
+// `comm`.
 MPI_Comm open_own_session(MPI_Comm comm);
-// Once all objects of it are freed. Nothing if it is not open.
+// Ends that session, once all its objects are freed. Does nothing if it is not open.
 void close_own_session();
 
 }  // namespace mobius::mpi

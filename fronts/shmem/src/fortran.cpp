@@ -133,9 +133,9 @@ FORTRAN(void, shpclmove, (void** addr, Integer length, int* status, Integer abor
 
 // --- Put and get ---
 
-#define FORTRAN_MOVE(NAME, C_NAME, FACTOR)                                            \
+#define FORTRAN_MOVE(NAME, C_NAME)                                                    \
   FORTRAN(void, NAME, (void* dest, const void* source, Integer nelems, Integer pe)) { \
-    C_NAME(dest, source, count_of(nelems, #NAME) * (FACTOR), *pe);                    \
+    C_NAME(dest, source, count_of(nelems, #NAME), *pe);                               \
   }
 #define FORTRAN_STRIDED(NAME, C_NAME)                                                           \
   FORTRAN(                                                                                      \
@@ -144,10 +144,10 @@ FORTRAN(void, shpclmove, (void** addr, Integer length, int* status, Integer abor
     C_NAME(dest, source, *dst, *sst, count_of(nelems, #NAME), *pe);                             \
   }
 #define FORTRAN_MOVES(PUT, GET, C_PUT, C_GET) \
-  FORTRAN_MOVE(PUT, C_PUT, 1)                 \
-  FORTRAN_MOVE(GET, C_GET, 1)                 \
-  FORTRAN_MOVE(PUT##_nbi, C_PUT##_nbi, 1)     \
-  FORTRAN_MOVE(GET##_nbi, C_GET##_nbi, 1)
+  FORTRAN_MOVE(PUT, C_PUT)                    \
+  FORTRAN_MOVE(GET, C_GET)                    \
+  FORTRAN_MOVE(PUT##_nbi, C_PUT##_nbi)        \
+  FORTRAN_MOVE(GET##_nbi, C_GET##_nbi)
 #define FORTRAN_TYPE(NAME, BITS)                                                          \
   FORTRAN_MOVES(shmem_##NAME##_put, shmem_##NAME##_get, shmem_put##BITS, shmem_get##BITS) \
   FORTRAN_STRIDED(shmem_##NAME##_iput, shmem_iput##BITS)                                  \
@@ -169,8 +169,8 @@ FORTRAN_SIZE(32, 32)
 FORTRAN_SIZE(64, 64)
 FORTRAN_SIZE(128, 128)
 // Deprecated before all others: elements of 8 bytes.
-FORTRAN_MOVE(shmem_put, shmem_put64, 1)
-FORTRAN_MOVE(shmem_get, shmem_get64, 1)
+FORTRAN_MOVE(shmem_put, shmem_put64)
+FORTRAN_MOVE(shmem_get, shmem_get64)
 FORTRAN_STRIDED(shmem_iput, shmem_iput64)
 FORTRAN_STRIDED(shmem_iget, shmem_iget64)
 

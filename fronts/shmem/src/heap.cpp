@@ -60,7 +60,7 @@ size_t read_size(const char* name, const char* text, const char* call) {
   return std::max(static_cast<size_t>(bytes), kLeastRoom);
 }
 
-// The size that PE 0 asks for. Without a wish, a part may grow to four times an equal share of the
+// The size that this PE asks for. Without a wish, a part may grow to four times an equal share of the
 // host's memory, since PEs seldom need alike; more would cost time at the start of many PEs.
 size_t wanted_room(const char* call, bool* is_wish) {
   for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"}) {
@@ -108,7 +108,7 @@ size_t create(const char* call) {
         continue;
       }
     }
-    // With many PEs the address space is what ends.
+    // With many PEs the address space is too small.
     if (wish.is_wish != 0) {
       die(call, "no room for SHMEM_SYMMETRIC_SIZE=%llu in each of %d PEs: %s",
           static_cast<unsigned long long>(wish.room), mob_size(), mob_last_error());

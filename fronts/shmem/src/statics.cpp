@@ -177,7 +177,7 @@ void tell_inlined_calls() {
   shmem_state_.statics_offsets = program.offsets.data();
 }
 
-// The first exchange has room for so many programs and libraries of each PE, mostly for all.
+// A PE seldom has more programs and libraries than this, so one exchange is mostly enough.
 constexpr size_t kUsualObjects = 6;
 struct Usual {
   uint64_t count;
