@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
 ROOT = HERE.parents[2]
 HANG_SECONDS = 120  # far beyond what anything here takes: only a hang gets there
 PEERS = ROOT / ".mobius" / "peers"
@@ -75,11 +76,11 @@ class Mpi:
         return "" if done.returncode == 0 else f"{self.name}: {self.mpicc} finds no mpi.h"
 
     def compile(self, source: str, output: Path, *options: str) -> Path:
-        """An ordinary program; `source` is a file of this folder."""
+        """An ordinary program; `source` is a file of programs/."""
         fortran = source.lower().endswith(".f90")
         words = [self.fortran, "-J", str(output.parent)] if fortran else [self.mpicc, "-std=gnu11"]
         done = subprocess.run(
-            [*words, "-O1", "-o", str(output), str(HERE / source), *options],
+            [*words, "-O1", "-o", str(output), str(PROGRAMS / source), *options],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mpi_tools import MPIS, Mpi
+from mpi_tools import MPIS, PROGRAMS, Mpi
 
 OTHERS = {"ompi": "mpich", "mpich": "ompi", "mpiabi": "mpich"}
 
@@ -69,7 +69,7 @@ def test_mpi4py(mpi: Mpi) -> None:
     found = [mpi.python, "-c", "import mpi4py"]
     if not mpi.python or subprocess.run(found, capture_output=True).returncode:
         pytest.skip(f"{mpi.name}: no mpi4py")
-    done = mpi.by_mobius(2, mpi.python, Path(__file__).with_name("windows_mpi4py.py"), stats=True)
+    done = mpi.by_mobius(2, mpi.python, PROGRAMS / "windows_mpi4py.py", stats=True)
     assert done.code == 0, done.told
     assert "windows of 2 processes are right" in done.out, done.told
     assert "operations by target" in done.err, done.told

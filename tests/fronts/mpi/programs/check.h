@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MOBIUS_TESTS_FRONTS_MPI_CHECK_H
-#define MOBIUS_TESTS_FRONTS_MPI_CHECK_H
+#ifndef MOBIUS_TESTS_FRONTS_MPI_PROGRAMS_CHECK_H
+#define MOBIUS_TESTS_FRONTS_MPI_PROGRAMS_CHECK_H
 
 /* Common to the programs of this folder: MPI programs, which know nothing of Möbius. */
 

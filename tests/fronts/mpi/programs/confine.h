@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef MOBIUS_TESTS_FRONTS_MPI_CONFINE_H
-#define MOBIUS_TESTS_FRONTS_MPI_CONFINE_H
+#ifndef MOBIUS_TESTS_FRONTS_MPI_PROGRAMS_CONFINE_H
+#define MOBIUS_TESTS_FRONTS_MPI_PROGRAMS_CONFINE_H
 
 /* The kernel refuses system calls to a process that asks it to. */
 
