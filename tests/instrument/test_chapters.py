@@ -510,7 +510,14 @@ def test_the_experiments_of_paper_5(synthetic: Make, tmp_path: Path) -> None:
     assert structure(tmp_path).ids.count("paper5") == 1
 
 
-def test_the_applications(synthetic: Make, tmp_path: Path) -> None:
+ALIKE = "Every run ended with the same positions and velocities, bit for bit."
+APART = "Not the trajectory of most runs: Some MPI 1.0: with messages, 2 processes, 216 molecules."
+
+
+@pytest.mark.parametrize(("mpi_checksum", "said", "times"), [("ab", ALIKE, 1), ("cd", APART, 2)])
+def test_the_applications(
+    synthetic: Make, tmp_path: Path, mpi_checksum: str, said: str, times: int
+) -> None:
     run = synthetic("applications")
     run.library("mobius", "Möbius 1.0", "mobius")
     run.library("limits", "limit", "limit")
@@ -534,6 +541,11 @@ def test_the_applications(synthetic: Make, tmp_path: Path) -> None:
     for library, ms in (("armci", 20), ("other", 50)):
         run.series(library, "global-arrays:patches:none:allocate:procs=2",
                    lambda *_, ms=ms: 1e6 * ms, sizes=(8 * 512 * 512,))  # fmt: skip
+    for library, cell in (("mobius", "step:none:allocate:procs=1"),
+                          ("mobius", "step:none:allocate:procs=2"),
+                          ("mpi", "sendrecv:none:local:procs=2")):  # fmt: skip
+        checksum = mpi_checksum if library == "mpi" else "ab"
+        run.fact(library, f"md:{cell}", "checksum", checksum, 0.0, detail=str(water[0]))
     for name, share in (("communication", 0.031), ("waiting", 0.052)):
         run.fact("mobius", "md:step:none:allocate:procs=2", name, f"{share:.1%}", share,
                  detail=str(water[0]))  # fmt: skip
@@ -549,6 +561,7 @@ def test_the_applications(synthetic: Make, tmp_path: Path) -> None:
                      r" 2\.5\d? times as long over ARMCI-MPI over Some", text)  # fmt: skip
     for words in ("threads: cyclic", "5.2 %", "12.6 % faster on 64 processors"):
         assert words in text
+    assert text.count(said) == times  # What is wrong is said on the first page, too.
     identifiers = structure(tmp_path).ids
     assert identifiers.count("lu") == identifiers.count("md") == 1
 

@@ -475,8 +475,9 @@ def _protocols(s: Setting) -> list[Job]:
     return jobs
 
 
-_MATRIX_ELEMENT_BYTES: Final = 8
-_MOLECULE_BYTES: Final = 72
+# What the sizes of applications count.
+MATRIX_ELEMENT_BYTES: Final = 8
+MOLECULE_BYTES: Final = 72  # positions of a molecule
 # The suffix of applications whose processes share no memory.
 _BY_MESSAGES: Final = "-by-messages"
 
@@ -497,7 +498,7 @@ def _application(
 
 def _lu(s: Setting) -> list[Job]:
     orders = (1024, 3072) if s.full else (1024,)
-    sizes = [_MATRIX_ELEMENT_BYTES * order * order for order in orders]
+    sizes = [MATRIX_ELEMENT_BYTES * order * order for order in orders]
     memory = "threads" if s.library.record.kind == "limit" else "allocate"
     placements = ("block", "cyclic", "hybrid") if s.apart else ("block", "cyclic")
     copies = ("", ":copy=1") if s.mobius and not s.apart else ("",)
@@ -520,7 +521,7 @@ def _lu(s: Setting) -> list[Job]:
 
 def _md(s: Setting) -> list[Job]:
     molecules = (216, 1000, 4096) if s.full else (216, 1000)
-    sizes = [_MOLECULE_BYTES * count for count in molecules]
+    sizes = [MOLECULE_BYTES * count for count in molecules]
     jobs = []
     for processes in _counts(s):
         ending = f":procs={processes}"
@@ -542,7 +543,7 @@ def _md(s: Setting) -> list[Job]:
 
 def _global_arrays(s: Setting) -> list[Job]:
     orders = (512, 2048) if s.full else (512,)
-    sizes = [_MATRIX_ELEMENT_BYTES * order * order for order in orders]
+    sizes = [MATRIX_ELEMENT_BYTES * order * order for order in orders]
     return [
         _application(
             "global-arrays", "global-arrays",

@@ -10,6 +10,7 @@ from html import escape
 from typing import Final
 
 from mobius_instrument.cells import Cell, format_ns, format_ratio
+from mobius_instrument.experiments import MATRIX_ELEMENT_BYTES, MOLECULE_BYTES
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.analysis import Series
 from mobius_instrument.presentation.chapters.base import (
@@ -24,8 +25,6 @@ from mobius_instrument.presentation.chapters.base import (
 )
 from mobius_instrument.presentation.charts import Axis, Curve
 
-_ELEMENT_BYTES: Final = 8
-_MOLECULE_BYTES: Final = 72
 _PROCESSES: Final = Axis("processes", "number")
 _SPEED_UP: Final = Axis("speed-up", "number")
 _SOURCE: Final = (
@@ -149,6 +148,25 @@ def _sizes(variants: list[Variant]) -> list[int]:
                    for n in series.summaries})  # fmt: skip
 
 
+def _order(size: int) -> int:
+    """Rows of a matrix of so many bytes."""
+    return math.isqrt(size // MATRIX_ELEMENT_BYTES)
+
+
+def _molecules(size: int) -> int:
+    return size // MOLECULE_BYTES
+
+
+def _sections(
+    book: Book, variants: list[Variant], title: str, count: Callable[[int], int], per: str
+) -> str:
+    """The curves of all sizes, and their tables below; `title` has a place for the count."""
+    found = [
+        _section(book, variants, size, title.format(count(size)), per) for size in _sizes(variants)
+    ]
+    return figures(*(chart for chart, _ in found)) + "".join(table for _, table in found)
+
+
 def _fastest(
     variants: list[Variant], count: int, size: int, wanted: Callable[[Variant], bool]
 ) -> tuple[Variant, float] | None:
@@ -164,13 +182,12 @@ def _lu_sentences(book: Book, variants: list[Variant]) -> list[str]:
     found = []
     count = _most_count(variants)
     for size in _sizes(variants):
-        order = math.isqrt(size // _ELEMENT_BYTES)
         plain = [one for one in variants if one.cell.option("kernel") == "plain"]
         threads = _fastest(plain, count, size, lambda one: one.cell.memory == "threads")
         mine = _fastest(plain, count, size, lambda one: book.is_mobius(one.library))
         if threads and mine:
             found.append(
-                f"LU of {order} rows: {count} processes over Möbius have"
+                f"LU of {_order(size)} rows: {count} processes over Möbius have"
                 f" {format_ratio(threads[1] / mine[1])} times the speed of {count} threads"
                 f" ({format_ns(mine[1])}); in paper 5 both are alike."
             )
@@ -182,14 +199,16 @@ def lu_chapter(book: Book) -> Chapter | None:
     variants = _variants(book, "lu")
     if not variants:
         return None
-    charts, sections = [], []
-    for kernel, words in (("plain", "plain loops"), ("blas", "BLAS")):
-        some = [one for one in variants if one.cell.option("kernel") == kernel]
-        for size in _sizes(some):
-            title = f"LU, {math.isqrt(size // _ELEMENT_BYTES)} rows, {words}"
-            chart, section = _section(book, some, size, title, "time")
-            charts.append(chart)
-            sections.append(section)
+    parts = [
+        _sections(
+            book,
+            [one for one in variants if one.cell.option("kernel") == kernel],
+            f"LU, {{}} rows, {words}",
+            _order,
+            "time",
+        )
+        for kernel, words in (("plain", "plain loops"), ("blas", "BLAS"))
+    ]
     html = "".join(
         (
             paragraph(
@@ -200,8 +219,7 @@ def lu_chapter(book: Book) -> Chapter | None:
                 " copied first, as over the other libraries. No shared memory: each process on a"
                 " virtual host. Speed-up is against one thread. All results are verified."
             ),
-            figures(*charts),
-            *sections,
+            *parts,
             "<h4>What paper 5 found</h4>",
             paragraph(
                 "Figure 5, one host with four processors, 3072 rows: processes over ARMCI are as"
@@ -221,7 +239,6 @@ def _md_sentences(book: Book, variants: list[Variant]) -> list[str]:
     found = []
     count = _most_count(variants)
     for size in _sizes(variants):
-        molecules = size // _MOLECULE_BYTES
         mine = _fastest(
             variants, count, size,
             lambda one: book.is_mobius(one.library) and not one.cell.option("by"),
@@ -237,10 +254,32 @@ def _md_sentences(book: Book, variants: list[Variant]) -> list[str]:
         said = f", {100 * share:.1f} % of it communication" if share is not None else ""
         rest = f"; {listing(parts)}" if parts else ""
         found.append(
-            f"Water, {molecules} molecules: a step of {count} processes over Möbius takes"
+            f"Water, {_molecules(size)} molecules: a step of {count} processes over Möbius takes"
             f" {format_ns(mine[1])}{said}{rest}."
         )
     return found
+
+
+def _ends(book: Book, variants: list[Variant]) -> tuple[str, bool]:
+    """Whether the checksums of all runs of a size are the same: in words, and false if not."""
+    ends: dict[str, dict[str, list[str]]] = {}  # size → checksum → runs
+    for one in variants:
+        for count, series in one.by_count.items():
+            for fact in book.facts.get((one.library, series.cell), []):
+                if fact.name == "checksum":
+                    run = f"{_name(book, one)}, {count} processes, {_molecules(int(fact.detail))}"
+                    ends.setdefault(fact.detail, {}).setdefault(fact.value, []).append(run)
+    if not ends:
+        return "", True
+    others: dict[str, None] = {}
+    for by_checksum in ends.values():
+        usual = max(by_checksum.values(), key=len)
+        for runs in by_checksum.values():
+            others |= {} if runs is usual else dict.fromkeys(runs)
+    if not others:
+        return "Every run ended with the same positions and velocities, bit for bit.", True
+    listed = "; ".join(f"{run} molecules" for run in others)
+    return f"Not the trajectory of most runs: {listed}.", False
 
 
 def md_chapter(book: Book) -> Chapter | None:
@@ -248,12 +287,7 @@ def md_chapter(book: Book) -> Chapter | None:
     variants = _variants(book, "md")
     if not variants:
         return None
-    charts, sections = [], []
-    for size in _sizes(variants):
-        title = f"Water, {size // _MOLECULE_BYTES} molecules"
-        chart, section = _section(book, variants, size, title, "step")
-        charts.append(chart)
-        sections.append(section)
+    ends, alike = _ends(book, variants)
     html = "".join(
         (
             paragraph(
@@ -262,10 +296,9 @@ def md_chapter(book: Book) -> Chapter | None:
                 " messages: the same program with MPI's sends and receives. No balance: nobody"
                 " takes work of others. No shared memory: each process on a virtual host, as"
                 " paper 5's program before ARMCI shared memory. Speed-up is against the fastest"
-                " single process. Every program has the same trajectory, bit for bit."
+                f" single process. {ends}"
             ),
-            figures(*charts),
-            *sections,
+            _sections(book, variants, "Water, {} molecules", _molecules, "step"),
             "<h4>What paper 5 found</h4>",
             paragraph(
                 "Figure 7: the simulation had scaled nearly linearly up to 32 processors. Shared"
@@ -275,7 +308,8 @@ def md_chapter(book: Book) -> Chapter | None:
             note(_SOURCE + " It gives this figure as a curve only."),
         )
     )
-    return Chapter("md", "Water", html, tuple(_md_sentences(book, variants)))
+    sentences = _md_sentences(book, variants)
+    return Chapter("md", "Water", html, tuple(sentences if alike else [ends, *sentences]))
 
 
 def global_arrays_chapter(book: Book) -> Chapter | None:
@@ -283,16 +317,12 @@ def global_arrays_chapter(book: Book) -> Chapter | None:
     variants = _variants(book, "global-arrays")
     if not variants:
         return None
-    charts, sections, sentences = [], [], []
+    parts, sentences = [], []
     count = _most_count(variants)
     for operation, words in (("product", "product"), ("patches", "patches got and accumulated")):
         some = [one for one in variants if one.cell.operation == operation]
+        parts.append(_sections(book, some, f"Global Arrays, {{}} rows, {words}", _order, "time"))
         for size in _sizes(some):
-            order = math.isqrt(size // _ELEMENT_BYTES)
-            title = f"Global Arrays, {order} rows, {words}"
-            chart, section = _section(book, some, size, title, "time")
-            charts.append(chart)
-            sections.append(section)
             mine = _fastest(some, count, size, lambda one: one.library == "armci")
             others = [
                 f"{format_ratio(time / mine[1])} times as long over {book.label(one.library)}"
@@ -301,7 +331,7 @@ def global_arrays_chapter(book: Book) -> Chapter | None:
             ]
             if others:
                 sentences.append(
-                    f"Global Arrays, {words} ({order} rows, {count} processes):"
+                    f"Global Arrays, {words} ({_order(size)} rows, {count} processes):"
                     f" {listing(others)} as over ARMCI on Möbius."
                 )
     html = "".join(
@@ -312,8 +342,7 @@ def global_arrays_chapter(book: Book) -> Chapter | None:
                 " each of which gets two patches of 24 x 24 elements and accumulates into a third."
                 " A program with a wrong result is not shown."
             ),
-            figures(*charts),
-            *sections,
+            *parts,
         )
     )
     return Chapter("global-arrays", "Global Arrays", html, tuple(sentences))
