@@ -577,3 +577,10 @@ def test_a_cell_in_parts_counts_as_measured(synthetic: Make, tmp_path: Path) -> 
     write_report(read_results(run.write()), tmp_path)
     text = re.sub(r"\s+", " ", text_of(tmp_path))
     assert re.search(rf"{cell} ✓ 1 size refused", text)
+
+
+def test_each_library_spawns_by_its_own_call(report: tuple[Path, list[str]]) -> None:
+    text = re.sub(r"\s+", " ", text_of(report[0]))
+    assert "Möbius mob_spawn" in text
+    assert "Some MPI 1.0 MPI_Comm_spawn" in text
+    assert "Möbius mob_bridge_disconnect" in text

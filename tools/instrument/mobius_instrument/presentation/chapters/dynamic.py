@@ -54,9 +54,11 @@ def _planned(book: Book, experiment: str) -> dict[str, list[str]]:
 def _spawn_table(book: Book) -> tuple[str, list[str]]:
     rows, sentences = [], []
     for library in _planned(book, "spawn-cost"):
+        spawn, disconnect = "MPI_Comm_spawn", "MPI_Comm_disconnect"
+        if book.is_mobius(library):
+            spawn, disconnect = "mob_spawn", "mob_bridge_disconnect"
         for part, words in (
-            ("spawn", "MPI_Comm_spawn"), ("alive", "until all have answered"),
-            ("disconnect", "MPI_Comm_disconnect"),
+            ("spawn", spawn), ("alive", "until all have answered"), ("disconnect", disconnect),
         ):  # fmt: skip
             row = [book.head(library), words]
             values = []
@@ -149,7 +151,8 @@ def chapter(book: Book) -> Chapter | None:
             "<h3>What spawning costs</h3>"
             + paragraph(
                 "One process spawns others of the same program; the first of six times is left out."
-                " Möbius cannot spawn yet."
+                " All have answered: after a broadcast and a barrier; in Möbius, after a put into"
+                " each and a barrier."
             )
             + table
         )
@@ -160,9 +163,10 @@ def chapter(book: Book) -> Chapter | None:
             "<h3>Communicators beside the static one</h3>"
             + paragraph(
                 "split and reordered: MPI_Comm_split. spawn: MPI_Comm_spawn and a merged"
-                " communicator; spawn-inter: messages on the intercommunicator. connect:"
-                " MPI_Comm_accept and MPI_Comm_connect of two processes that were started together;"
-                " applications: the same of two programs that were started one by one (--full)."
+                " communicator, in Möbius mob_spawn and a merged bridge; spawn-inter: messages on"
+                " the intercommunicator. connect: MPI_Comm_accept and MPI_Comm_connect of two"
+                " processes that were started together; applications: the same of two programs that"
+                " were started one by one (--full)."
             )
             + section
         )
