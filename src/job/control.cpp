@@ -141,9 +141,8 @@ bool change_state(World& world, WorldState from, WorldState to) {
 void write_reason(int segment, const World& world, std::string_view reason) {
   char text[sizeof SpawnMemory::reason] = {};
   reason.copy(text, sizeof text - 1);
-  [[maybe_unused]] const ssize_t wrote =
-      pwrite(segment, text, sizeof text,
-             static_cast<off_t>(world.memory + offsetof(SpawnMemory, reason)));
+  [[maybe_unused]] const ssize_t wrote = pwrite(
+      segment, text, sizeof text, static_cast<off_t>(world.memory + offsetof(SpawnMemory, reason)));
 }
 
 void control_unmap(ControlBlock* block) { munmap(block, kEngineOffset); }

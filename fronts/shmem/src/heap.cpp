@@ -60,8 +60,8 @@ size_t read_size(const char* name, const char* text, const char* call) {
   return std::max(static_cast<size_t>(bytes), kLeastRoom);
 }
 
-// The size that this PE asks for. Without a wish, a part may grow to four times an equal share of the
-// host's memory, since PEs seldom need alike; more would cost time at the start of many PEs.
+// The size that this PE asks for. Without a wish, a part may grow to four times an equal share of
+// the host's memory, since PEs seldom need alike; more would cost time at the start of many PEs.
 size_t wanted_room(const char* call, bool* is_wish) {
   for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"}) {
     if (const char* text = std::getenv(name)) {

@@ -116,8 +116,8 @@ mob_status_t Remaps::remove(uintptr_t address) {
 
 void Remaps::take_back() {
   for (const auto& [address, moved] : moved_) {
-    // Pages that cannot be moved back keep their contents: they are no region any more, whose memory
-    // could be given back.
+    // Pages that cannot be moved back keep their contents: they are no region any more, whose
+    // memory could be given back.
     if (moved.region.bytes != 0 && move_back(moved) != MOB_OK) {
       segment_.chunks().clear_region(moved.region);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /* A program that has sessions and no MPI_Init(): windows of all processes, and of some. The second
- * session outlives the first. MPICH is asked to fail if a session ends while it has objects. With the
- * argument "memory" the kernel refuses memfd_create. */
+ * session outlives the first. MPICH is asked to fail if a session ends while it has objects. With
+ * the argument "memory" the kernel refuses memfd_create. */
 
 #define _GNU_SOURCE
 #include "confine.h"
