@@ -31,7 +31,8 @@ def test_nothing_is_left(launcher: Launcher) -> None:
     loop = f'i=0; while [ $i -lt {JOBS} ]; do "$0" run -n 2 "$1" || exit 1; i=$((i + 1)); done'
     # The loop itself runs as a job, so that its processes are known; each round is a job in it.
     done = launcher.run("-n", "1", "sh", "-c", loop, command(), str(program))
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0, done.stderr.decode() + done.stdout.decode()[-4000:]
+    assert done.stderr == b""
     assert done.stdout.count(b"got") == 2 * JOBS
     assert launcher.marked() == []
     # Jobs of others may come meanwhile, and go.
