@@ -40,6 +40,11 @@ class Progressing {
 // Lets the MPI do what there is to do; returns at once.
 void let_mpi_progress();
 
+#if defined(MOBIUS_MPI_OMPI)
+// One that is complete already, and that all such requests share; null if there is none.
+extern constinit MPI_Request done_request;
+#endif
+
 // A request of the MPI that is complete; the class of the error, or MPI_SUCCESS.
 int make_done_request(MPI_Request* request);
 

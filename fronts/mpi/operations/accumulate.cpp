@@ -111,6 +111,7 @@ int update(const Update& call, Window* window, Completion completion, mob_handle
     return raise(*window, MPI_ERR_TYPE);
   }
   if (remote.bytes() == 0) return MPI_SUCCESS;
+  note_transfer(*place.target);
   const Element* element = target_type->element;
   if (element == nullptr || (changes && (origin_type->element == nullptr ||
                                          !are_alike(*origin_type->element, *element)))) {
@@ -149,37 +150,45 @@ int update(const Update& call, Window* window, Completion completion, mob_handle
       *window);
 }
 
+template <typename Word>
+mob_status_t fetch_add(mob_rank_t owner, char* address, const void* origin, void* result) {
+  Word value = 0;
+  std::memcpy(&value, origin, sizeof value);
+  mob_status_t status = MOB_OK;
+  if constexpr (sizeof(Word) == 8) {
+    status = mob_fetch_add8(owner, address, value, &value);
+  } else {
+    status = mob_fetch_add4(owner, address, value, &value);
+  }
+  if (status == MOB_OK) std::memcpy(result, &value, sizeof value);
+  return status;
+}
+
 int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank,
                  MPI_Aint displacement, MPI_Op op, Window* window) {
   const Datatype* known = datatypes.find(type);
-  if (known != nullptr && known->element != nullptr && known->element->is_known &&
-      known->solid_bytes == known->element->bytes) [[likely]] {
+  const Target* target = nullptr;
+  mob_op_t translated = MOB_SUM;
+  if (known != nullptr && known->element != nullptr && known->solid_bytes == known->element->bytes)
+      [[likely]] {
     const Element& element = *known->element;
-    const Place place = find_place(window, rank, displacement, 1, *known);
-    if (place.error != MPI_SUCCESS || place.is_nobody) return place.error;
-    mob_op_t translated = MOB_SUM;
-    const OpKind kind = op_kind(op, element, &translated);
+    char* const address = short_way(window, rank, displacement, 1, element.bytes, &target);
     const bool is_aligned_here =
-        (reinterpret_cast<uintptr_t>(place.address) & (element.alignment - 1u)) == 0;
-    if (kind == OpKind::kMobius && is_aligned_here) [[likely]] {
-      const mob_rank_t owner = place.target->owner;
+        (reinterpret_cast<uintptr_t>(address) & (element.alignment - 1u)) == 0;
+    if (address != nullptr && is_aligned_here &&
+        op_kind(op, element, &translated) == OpKind::kMobius) [[likely]] {
+      const mob_rank_t owner = target->owner;
       if (translated == MOB_SUM && element.kind == ElementKind::kInteger) {
+        note_update(*target);
         if (element.bytes == 8) {
-          uint64_t value = 0;
-          std::memcpy(&value, origin, sizeof value);
-          const mob_status_t status = mob_fetch_add8(owner, place.address, value, &value);
-          if (status == MOB_OK) std::memcpy(result, &value, sizeof value);
-          return raise_if(status, *window);
+          return raise_if(fetch_add<uint64_t>(owner, address, origin, result), *window);
         }
         if (element.bytes == 4) {
-          uint32_t value = 0;
-          std::memcpy(&value, origin, sizeof value);
-          const mob_status_t status = mob_fetch_add4(owner, place.address, value, &value);
-          if (status == MOB_OK) std::memcpy(result, &value, sizeof value);
-          return raise_if(status, *window);
+          return raise_if(fetch_add<uint32_t>(owner, address, origin, result), *window);
         }
       }
-      return raise_if(mob_fetch_op(owner, place.address, element.type, translated,
+      note_transfer(*target);
+      return raise_if(mob_fetch_op(owner, address, element.type, translated,
                                    translated == MOB_NO_OP ? nullptr : origin, result),
                       *window);
     }
@@ -256,6 +265,7 @@ int compare_and_swap(const void* origin, const void* compare, void* result, MPI_
     return raise(*window, MPI_ERR_ARG);
   }
   const mob_rank_t owner = place.target->owner;
+  note_update(*place.target);
   switch (known->solid_bytes) {
     case 8:
       return raise_if(swap<uint64_t>(owner, place.address, origin, compare, result), *window);

@@ -181,40 +181,18 @@ const std::vector<Predefined>& predefined() {
   return all;
 }
 
-Element* describe(const Predefined& type) {
-  int bytes = 0;
-  MPI_Aint lower = 0;
-  MPI_Aint extent = 0;
-  if (real::Type_size(type.handle, &bytes) != MPI_SUCCESS || bytes <= 0 ||
-      real::Type_get_extent(type.handle, &lower, &extent) != MPI_SUCCESS) {
-    return nullptr;
-  }
-  auto* element = new Element;  // for as long as the process runs, as predefined types do
-  element->handle = type.handle;
-  element->kind = type.kind;
-  element->bytes = static_cast<uint16_t>(bytes);
-  element->extent = static_cast<uint16_t>(extent);
-  element->is_known =
-      mobius_type(type.kind, static_cast<size_t>(bytes), type.is_signed, &element->type);
-  if (element->is_known) {
-    element->alignment = static_cast<uint16_t>(type.kind == Kind::kComplex ? bytes / 2 : bytes);
-  }
-  element->first_bytes = type.pair.first_bytes;
-  element->second_offset = type.pair.second_offset;
-  element->second_bytes = type.pair.second_bytes;
-  return element;
-}
-
 struct OpName {
   MPI_Op handle;
   mob_op_t op;
 };
 
+// Open MPI's handles are addresses that are known once it is loaded.
 bool translate(MPI_Op op, mob_op_t* translated) {
-  const OpName names[] = {{MPI_SUM, MOB_SUM},   {MPI_REPLACE, MOB_REPLACE}, {MPI_NO_OP, MOB_NO_OP},
-                          {MPI_MIN, MOB_MIN},   {MPI_MAX, MOB_MAX},         {MPI_PROD, MOB_PROD},
-                          {MPI_LAND, MOB_LAND}, {MPI_LOR, MOB_LOR},         {MPI_LXOR, MOB_LXOR},
-                          {MPI_BAND, MOB_BAND}, {MPI_BOR, MOB_BOR},         {MPI_BXOR, MOB_BXOR}};
+  static const OpName names[] = {
+      {MPI_SUM, MOB_SUM},   {MPI_REPLACE, MOB_REPLACE}, {MPI_NO_OP, MOB_NO_OP},
+      {MPI_MIN, MOB_MIN},   {MPI_MAX, MOB_MAX},         {MPI_PROD, MOB_PROD},
+      {MPI_LAND, MOB_LAND}, {MPI_LOR, MOB_LOR},         {MPI_LXOR, MOB_LXOR},
+      {MPI_BAND, MOB_BAND}, {MPI_BOR, MOB_BOR},         {MPI_BXOR, MOB_BXOR}};
   for (const OpName& name : names) {
     if (name.handle != op) continue;
     *translated = name.op;
@@ -242,6 +220,38 @@ bool is_allowed(mob_op_t op, Kind kind) {
     default:
       return true;
   }
+}
+
+constexpr mob_op_t kOps[] = {MOB_SUM,  MOB_REPLACE, MOB_NO_OP, MOB_MIN,  MOB_MAX, MOB_PROD,
+                             MOB_LAND, MOB_LOR,     MOB_LXOR,  MOB_BAND, MOB_BOR, MOB_BXOR};
+
+Element* describe(const Predefined& type) {
+  int bytes = 0;
+  MPI_Aint lower = 0;
+  MPI_Aint extent = 0;
+  if (real::Type_size(type.handle, &bytes) != MPI_SUCCESS || bytes <= 0 ||
+      real::Type_get_extent(type.handle, &lower, &extent) != MPI_SUCCESS) {
+    return nullptr;
+  }
+  auto* element = new Element;  // for as long as the process runs, as predefined types do
+  element->handle = type.handle;
+  element->kind = type.kind;
+  element->bytes = static_cast<uint16_t>(bytes);
+  element->extent = static_cast<uint16_t>(extent);
+  element->is_known =
+      mobius_type(type.kind, static_cast<size_t>(bytes), type.is_signed, &element->type);
+  if (element->is_known) {
+    element->alignment = static_cast<uint16_t>(type.kind == Kind::kComplex ? bytes / 2 : bytes);
+    for (const mob_op_t op : kOps) {
+      if (is_allowed(op, type.kind) && mob_op_is_defined(op, element->type) != 0) {
+        element->ops |= 1u << op;
+      }
+    }
+  }
+  element->first_bytes = type.pair.first_bytes;
+  element->second_offset = type.pair.second_offset;
+  element->second_bytes = type.pair.second_bytes;
+  return element;
 }
 
 }  // namespace
@@ -278,14 +288,12 @@ const Element* element_like(ElementKind kind, size_t bytes) {
 }
 
 OpKind op_kind(MPI_Op op, const Element& element, mob_op_t* translated) {
-  if (op == MPI_MINLOC || op == MPI_MAXLOC) {
-    return element.kind == ElementKind::kPair ? OpKind::kLocked : OpKind::kInvalid;
+  if (translate(op, translated)) {
+    if (element.can(*translated)) return OpKind::kMobius;
+    return is_allowed(*translated, element.kind) ? OpKind::kLocked : OpKind::kInvalid;
   }
-  if (!translate(op, translated) || !is_allowed(*translated, element.kind)) {
-    return OpKind::kInvalid;
-  }
-  return element.is_known && mob_op_is_defined(*translated, element.type) != 0 ? OpKind::kMobius
-                                                                               : OpKind::kLocked;
+  const bool is_of_pairs = op == MPI_MINLOC || op == MPI_MAXLOC;
+  return is_of_pairs && element.kind == ElementKind::kPair ? OpKind::kLocked : OpKind::kInvalid;
 }
 
 }  // namespace mobius::mpi

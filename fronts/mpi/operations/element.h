@@ -22,11 +22,14 @@ struct Element {
   uint16_t bytes = 0;  // of data
   uint16_t extent = 0;
   uint16_t alignment = 1;
+  uint32_t ops = 0;  // a bit for each mob_op_t that MPI allows on it and Möbius carries out
   // Of a pair: its two blocks, with a gap between them or behind.
   uint16_t first_bytes = 0;
   uint16_t second_offset = 0;
   uint16_t second_bytes = 0;
   MPI_Datatype handle{};
+
+  bool can(mob_op_t op) const { return (ops >> op & 1) != 0; }
 };
 
 // That of a predefined type; null if it is none. The MPI is asked about a type only when the

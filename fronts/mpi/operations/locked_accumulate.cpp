@@ -60,7 +60,7 @@ mob_status_t update_locked(const LockedUpdate& update) {
     TargetLock& lock = update.target.locks->updates;
     lock.lock_exclusive(mob_rank());
     const mob_status_t done = update_alone(update);
-    lock.unlock_exclusive(mob_rank());
+    lock.unlock_exclusive();
     return done;
   }
   const mob_rank_t host = update.target.rank;

@@ -12,32 +12,16 @@
 namespace mobius::mpi {
 namespace {
 
-// The address for most calls: as many bytes without gaps on both sides, to a target that may be
-// accessed. Null for others.
-inline char* short_way(Window* window, int rank, MPI_Aint displacement, int64_t count,
-                       int64_t target_count, MPI_Datatype type, MPI_Datatype target_type,
-                       const Target** target, size_t* bytes) {
-  if (static_cast<unsigned>(rank) >= static_cast<unsigned>(window->size) || type != target_type ||
-      count != target_count) [[unlikely]] {
-    return nullptr;
-  }
-  const Target& found = window->targets[rank];
-  if ((found.open.load(std::memory_order_relaxed) |
-       window->all_open.load(std::memory_order_relaxed)) == 0) [[unlikely]] {
+// As short_way() in transfer.h, for as many elements of one type on both sides.
+inline char* short_way_alike(Window* window, int rank, MPI_Aint displacement, int64_t count,
+                             int64_t target_count, MPI_Datatype type, MPI_Datatype target_type,
+                             const Target** target, size_t* bytes) {
+  if (type != target_type || count != target_count) [[unlikely]] {
     return nullptr;
   }
   const size_t unit = solid_bytes(type);
-  // Neither product overflows: counts that large are for the long way.
-  const auto offset = static_cast<uint64_t>(displacement) * found.unit;
-  const uint64_t wanted = static_cast<uint64_t>(count) * unit;
-  if (unit == 0 || (static_cast<uint64_t>(count) >> 40) != 0 || (unit >> 20) != 0 ||
-      (static_cast<uint64_t>(displacement) >> 48) != 0 || (found.unit >> 12) != 0 ||
-      offset > found.bytes || wanted > found.bytes - offset) [[unlikely]] {
-    return nullptr;
-  }
-  *target = &found;
-  *bytes = wanted;
-  return found.base + offset;
+  *bytes = static_cast<size_t>(count) * unit;
+  return short_way(window, rank, displacement, count, unit, target);
 }
 
 int transfer_long_way(mob_kind_t kind, const Side& origin, int rank, MPI_Aint displacement,
@@ -56,6 +40,7 @@ int transfer_long_way(mob_kind_t kind, const Side& origin, int rank, MPI_Aint di
   mob_transfer_t transfer{};
   transfer.kind = kind;
   transfer.rank = place.target->owner;
+  note_transfer(*place.target);
   describe_shape(&transfer, local, remote, &lists_of_thread());
   return raise_if(start(transfer, completion, handle), *window);
 }
@@ -64,12 +49,13 @@ int put(const void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint
         int64_t target_count, MPI_Datatype target_type, Window* window, Completion completion) {
   const Target* target = nullptr;
   size_t bytes = 0;
-  char* const remote = short_way(window, rank, displacement, count, target_count, type, target_type,
-                                 &target, &bytes);
+  char* const remote = short_way_alike(window, rank, displacement, count, target_count, type,
+                                       target_type, &target, &bytes);
   if (remote == nullptr) [[unlikely]] {
     return transfer_long_way(MOB_PUT, {const_cast<void*>(origin), count, type}, rank, displacement,
                              {nullptr, target_count, target_type}, window, completion, nullptr);
   }
+  note_store(*target);
   if (bytes == 8) {
     uint64_t value = 0;
     std::memcpy(&value, origin, sizeof value);
@@ -91,12 +77,13 @@ int get(void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displ
         mob_handle_t* handle) {
   const Target* target = nullptr;
   size_t bytes = 0;
-  const char* const remote = short_way(window, rank, displacement, count, target_count, type,
-                                       target_type, &target, &bytes);
+  const char* const remote = short_way_alike(window, rank, displacement, count, target_count, type,
+                                             target_type, &target, &bytes);
   if (remote == nullptr) [[unlikely]] {
     return transfer_long_way(MOB_GET, {origin, count, type}, rank, displacement,
                              {nullptr, target_count, target_type}, window, completion, handle);
   }
+  if (!target->is_here) note_transfer(*target);
   if (!target->is_here && completion == Completion::kLater) {
     return raise_if(mob_get_nbi(target->owner, remote, origin, bytes), *window);
   }

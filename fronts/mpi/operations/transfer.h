@@ -40,6 +40,50 @@ inline bool may_access(Window* window, const Target& target) {
   return opens_epoch(window);
 }
 
+// For flushes, before an operation is done. A get within a host needs none.
+inline void note_store(const Target& target) {
+  // A store here would be one more that the fence of each flush waits for.
+  if (target.has_stores.load(std::memory_order_relaxed) == 0) {
+    target.has_stores.store(1, std::memory_order_relaxed);
+  }
+}
+inline void note_transfer(const Target& target) {
+  target.has_transfers.store(1, std::memory_order_relaxed);
+}
+// After an atomic update of a word, which has completed the stores before it.
+inline void note_update(const Target& target) {
+  if (target.is_here && kAtomicsAreFences) {
+    target.has_stores.store(0, std::memory_order_relaxed);
+  } else {
+    note_transfer(target);
+  }
+}
+
+// The address for most calls: `count` elements of `element_bytes` each without gaps, of a target
+// that may be accessed. Null for other calls, and if `element_bytes` is 0.
+inline char* short_way(Window* window, int rank, MPI_Aint displacement, int64_t count,
+                       size_t element_bytes, const Target** target) {
+  if (static_cast<unsigned>(rank) >= static_cast<unsigned>(window->size)) [[unlikely]] {
+    return nullptr;
+  }
+  const Target& found = window->targets[rank];
+  if ((found.open.load(std::memory_order_relaxed) |
+       window->all_open.load(std::memory_order_relaxed)) == 0) [[unlikely]] {
+    return nullptr;
+  }
+  // Neither product overflows: counts that large are for the long way.
+  const auto offset = static_cast<uint64_t>(displacement) * found.unit;
+  const uint64_t wanted = static_cast<uint64_t>(count) * element_bytes;
+  if (element_bytes == 0 || (static_cast<uint64_t>(count) >> 40) != 0 ||
+      (element_bytes >> 20) != 0 || (static_cast<uint64_t>(displacement) >> 48) != 0 ||
+      (found.unit >> 12) != 0 || offset > found.bytes || wanted > found.bytes - offset)
+      [[unlikely]] {
+    return nullptr;
+  }
+  *target = &found;
+  return found.base + offset;
+}
+
 // Checked memory of a target; or the error, which was raised.
 struct Place {
   int error = MPI_SUCCESS;

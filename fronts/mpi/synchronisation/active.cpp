@@ -2,8 +2,6 @@
 
 // Fences, and MPI_Win_post(), start, complete, wait and test.
 
-#include <numeric>
-
 #include "binding/bootstrap.h"
 #include "binding/errors.h"
 #include "binding/real.h"
@@ -32,32 +30,10 @@ int fence(Window* window, int assertion) {
   return raise_if(status, *window);
 }
 
-// The members that a group names: their ranks in the window and in the job.
-struct Members {
-  std::vector<int> places;
-  std::vector<mob_rank_t> ranks;
-};
-
-bool find_members(const Window& window, MPI_Group group, Members* members) {
-  int size = 0;
-  if (real::Group_size(group, &size) != MPI_SUCCESS) return false;
-  members->places.resize(static_cast<size_t>(size));
-  members->ranks.resize(static_cast<size_t>(size));
-  if (size == 0) return true;
-  MPI_Group all{};
-  if (real::Win_get_group(window.carrier, &all) != MPI_SUCCESS) return false;
-  std::vector<int> numbers(static_cast<size_t>(size));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  const int translated =
-      real::Group_translate_ranks(group, size, numbers.data(), all, members->places.data());
-  static_cast<void>(real::Group_free(&all));
-  if (translated != MPI_SUCCESS) return false;
-  for (size_t i = 0; i < members->places.size(); ++i) {
-    const int place = members->places[i];
-    if (place < 0 || place >= window.size) return false;
-    members->ranks[i] = window.targets[place].rank;
+void set_open(Window* window, const NamedMembers& members, uint8_t open) {
+  for (const int place : members.places) {
+    window->targets[place].open.store(open, std::memory_order_relaxed);
   }
-  return true;
 }
 
 int start_access(Window* window, MPI_Group group, int assertion) {
@@ -66,22 +42,20 @@ int start_access(Window* window, MPI_Group group, int assertion) {
       window->access == Access::kFenceUsed) {
     return raise(*window, MPI_ERR_RMA_SYNC);
   }
-  Members members;
+  NamedMembers& members = window->started;
   if (!find_members(*window, group, &members)) return raise(*window, MPI_ERR_GROUP);
   const Progressing progressing;
   const mob_status_t status = mob_epoch_start(window->epoch, members.ranks.data(),
                                               static_cast<mob_rank_t>(members.ranks.size()));
   if (status != MOB_OK) return raise(*window, class_of(status));
-  for (const int place : members.places) window->targets[place].open = 1;
-  window->started = std::move(members.places);
+  set_open(window, members, 1);
   window->access = Access::kStarted;
   return MPI_SUCCESS;
 }
 
 int complete_access(Window* window) {
   if (window->access != Access::kStarted) return raise(*window, MPI_ERR_RMA_SYNC);
-  for (const int place : window->started) window->targets[place].open = 0;
-  window->started.clear();
+  set_open(window, window->started, 0);
   window->access = Access::kNone;
   const Progressing progressing;
   return raise_if(mob_epoch_complete(window->epoch), *window);
@@ -90,7 +64,7 @@ int complete_access(Window* window) {
 int post(Window* window, MPI_Group group, int assertion) {
   if ((assertion & ~kPostAssertions) != 0) return raise(*window, MPI_ERR_ASSERT);
   if (window->is_exposed) return raise(*window, MPI_ERR_RMA_SYNC);
-  Members members;
+  NamedMembers& members = window->posted;
   if (!find_members(*window, group, &members)) return raise(*window, MPI_ERR_GROUP);
   const Progressing progressing;
   const mob_status_t status = mob_epoch_post(window->epoch, members.ranks.data(),

@@ -10,6 +10,26 @@
 namespace mobius::mpi {
 namespace {
 
+// A thread of several does not know what the others have stored and not made visible yet.
+inline bool has_nothing_to_flush(const Window& window, const Target& target) {
+  return (target.has_stores.load(std::memory_order_relaxed) |
+          target.has_transfers.load(std::memory_order_relaxed)) == 0 &&
+         !window.has_threads;
+}
+
+inline mob_status_t flush_target(const Window& window, const Target& target) {
+  if (has_nothing_to_flush(window, target)) return MOB_OK;
+  if (target.has_transfers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    target.has_stores.store(0, std::memory_order_relaxed);
+    target.has_transfers.store(0, std::memory_order_relaxed);
+  }
+  return mob_flush(target.owner);
+}
+
+inline mob_status_t flush_target_locally(const Window& window, const Target& target) {
+  return has_nothing_to_flush(window, target) ? MOB_OK : mob_flush_local(target.owner);
+}
+
 inline void lock_here(const Window& window, Target* target, LockKind kind) {
   target->lock = kind;
   if (kind == kShared) {
@@ -19,11 +39,11 @@ inline void lock_here(const Window& window, Target* target, LockKind kind) {
   }
 }
 
-inline void unlock_here(const Window& window, const Target& target, uint8_t kind) {
+inline void unlock_here(const Target& target, uint8_t kind) {
   if (kind == kShared) {
     target.locks->access.unlock_shared();
   } else if (kind == kExclusive) {
-    target.locks->access.unlock_exclusive(window.targets[window.rank].rank);
+    target.locks->access.unlock_exclusive();
   }
 }
 
@@ -68,8 +88,8 @@ int unlock(Window* window, int rank) {
   target.open.store(0, std::memory_order_relaxed);
   --window->locks;
   if (target.locks != nullptr) {
-    const mob_status_t status = mob_flush(target.owner);
-    unlock_here(*window, target, kind);
+    const mob_status_t status = flush_target(*window, target);
+    unlock_here(target, kind);
     return raise_if(status, *window);
   }
   const Progressing progressing;
@@ -119,7 +139,7 @@ inline bool may_flush(const Window& window, int rank) {
   return window.access == Access::kLockedAll || window.targets[rank].lock != kUnlocked;
 }
 
-template <mob_status_t (*kFlush)(mob_rank_t)>
+template <mob_status_t (*kFlush)(const Window&, const Target&)>
 inline int flush_one(Window* window, int rank) {
   if (static_cast<unsigned>(rank) >= static_cast<unsigned>(window->size)) [[unlikely]] {
     return rank == MPI_PROC_NULL ? MPI_SUCCESS : raise(*window, MPI_ERR_RANK);
@@ -127,11 +147,8 @@ inline int flush_one(Window* window, int rank) {
   if (!may_flush(*window, rank)) [[unlikely]] {
     return raise(*window, MPI_ERR_RMA_SYNC);
   }
-  return raise_if(kFlush(window->targets[rank].owner), *window);
+  return raise_if(kFlush(*window, window->targets[rank]), *window);
 }
-
-inline mob_status_t remotely(mob_rank_t rank) { return mob_flush(rank); }
-inline mob_status_t locally(mob_rank_t rank) { return mob_flush_local(rank); }
 
 int flush_everybody(Window* window, bool remote) {
   if (window->access != Access::kLockedAll && window->locks == 0) {
@@ -168,12 +185,13 @@ MOBIUS_MPI_TWIN(Win_unlock_all)(MPI_Win win) {
 
 MOBIUS_MPI_TWIN(Win_flush)(int rank, MPI_Win win) {
   Window* window = find_window(win);
-  return window != nullptr ? flush_one<remotely>(window, rank) : real::Win_flush(rank, win);
+  return window != nullptr ? flush_one<flush_target>(window, rank) : real::Win_flush(rank, win);
 }
 
 MOBIUS_MPI_TWIN(Win_flush_local)(int rank, MPI_Win win) {
   Window* window = find_window(win);
-  return window != nullptr ? flush_one<locally>(window, rank) : real::Win_flush_local(rank, win);
+  return window != nullptr ? flush_one<flush_target_locally>(window, rank)
+                           : real::Win_flush_local(rank, win);
 }
 
 MOBIUS_MPI_TWIN(Win_flush_all)(MPI_Win win) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The lock of one member of a window whose members all share memory: shared by many or held by one,
-// two atomic instructions for an uncontended lock and unlock. It belongs to a process, not to a
-// thread, as MPI's locks do.
+// The lock of one member of a window whose members all share memory: shared by many or held by one.
+// To lock it takes one atomic instruction if nobody else wants it, to free it a store (exclusive)
+// or an atomic instruction (shared). It belongs to a process, not to a thread, as MPI's locks do.
 
 #include <mobius/job.h>
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 namespace mobius::mpi {
@@ -31,17 +32,23 @@ class TargetLock {
       wait_exclusive(me);
     }
   }
-  void unlock_exclusive(mob_rank_t me) { word_.fetch_sub(holder(me), std::memory_order_release); }
+  // Only the holder writes its half of the word, until it has freed it; so it needs no atomic
+  // instruction. Those that change the whole word come before the store or after it.
+  void unlock_exclusive() {
+    __atomic_store_n(reinterpret_cast<Half*>(&word_) + kHolderHalf, 0, __ATOMIC_RELEASE);
+  }
 
  private:
   // From the lowest bits on: how many share it, how many wait for it exclusively, and the rank plus
   // one of the process that holds it exclusively. A process that comes to share it waits for the
   // others.
   static constexpr uint64_t kReader = 1;
-  static constexpr uint64_t kReaders = 0xfffff;
+  static constexpr uint64_t kReaders = 0xffff;
   static constexpr uint64_t kWaiter = kReaders + 1;
-  static constexpr unsigned kHolderShift = 40;
+  static constexpr unsigned kHolderShift = 32;
   static constexpr uint64_t kWriters = ~kReaders;
+  using Half = uint32_t __attribute__((may_alias));
+  static constexpr int kHolderHalf = std::endian::native == std::endian::little ? 1 : 0;
 
   static uint64_t holder(mob_rank_t rank) {
     return static_cast<uint64_t>(rank + 1) << kHolderShift;

@@ -39,7 +39,8 @@ void Windows::remove(Window* window) {
 void Windows::give_back(Window* window) {
   const std::lock_guard lock(mutex_);
   window->targets.reset();
-  window->started.clear();
+  window->started = {};
+  window->posted = {};
   window->exposures.clear();
   window->info.clear();
   window->all_open = 0;

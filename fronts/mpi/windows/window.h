@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "binding/abi.h"
+#include "synchronisation/named_members.h"
 #include "synchronisation/target_lock.h"
 #include "windows/attached.h"
 #include "windows/members.h"
@@ -39,9 +40,20 @@ struct Target {
   // This process may access it: it has started an epoch to it, or locked it. Windows on which it
   // may access everybody have Window::all_open instead.
   std::atomic<uint8_t> open = 0;
-  uint8_t lock = 0;              // how it is locked by this process (LockKind)
+  // Whether there is something for a flush. Puts, which within a host are stores that any full
+  // fence completes …
+  mutable std::atomic<uint8_t> has_stores = 0;
+  mutable std::atomic<uint8_t> has_transfers = 0;  // … and all else
+  uint8_t lock = 0;                                // how it is locked by this process (LockKind)
   MemberLocks* locks = nullptr;  // null in windows on several hosts: Window::locked
 };
+
+// Whether an atomic instruction is a full fence.
+#if defined(__x86_64__)
+inline constexpr bool kAtomicsAreFences = true;
+#else
+inline constexpr bool kAtomicsAreFences = false;
+#endif
 
 enum LockKind : uint8_t { kUnlocked, kShared, kExclusive, kUnchecked };
 
@@ -71,7 +83,8 @@ struct Window {
   bool is_exposed = false;  // between MPI_Win_post() and its end
   int locks = 0;            // of single targets
   bool is_lock_all_checked = true;
-  std::vector<int> started;  // targets of MPI_Win_start()
+  NamedMembers started;  // of the last MPI_Win_start() …
+  NamedMembers posted;   // … and MPI_Win_post()
 
   int flavor = 0;
   void* base = nullptr;  // what the attributes say

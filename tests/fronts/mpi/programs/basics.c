@@ -74,30 +74,43 @@ static void use(MPI_Win win, int64_t* mine, MPI_Aint base) {
   MPI(MPI_Rget(got, 1, MPI_INT64_T, right(), base + 8, 1, MPI_INT64_T, win, &requests[1]));
   MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
   CHECK(got[0] == desired);
+  for (int i = 0; i < 2; ++i) {
+    MPI_Status status;
+    MPI(MPI_Rput(values, 5, MPI_INT64_T, right(), base + 80, 5, MPI_INT64_T, win, &requests[0]));
+    MPI(MPI_Wait(&requests[0], i == 0 ? MPI_STATUS_IGNORE : &status));
+    CHECK(requests[0] == MPI_REQUEST_NULL);
+  }
   MPI(MPI_Win_unlock_all(win));
   MPI(MPI_Barrier(MPI_COMM_WORLD));
   CHECK(mine[1] == 70 + left());
   CHECK(mine[10] == 1000 * (left() + 1) && mine[14] == 1000 * (left() + 1) + 4);
 
-  MPI_Group world, to, from;
-  const int r = right(), l = left();
-  MPI(MPI_Win_get_group(win, &world));
-  MPI(MPI_Group_incl(world, 1, &r, &to));
-  MPI(MPI_Group_incl(world, 1, &l, &from));
-  MPI(MPI_Win_post(from, 0, win));
-  MPI(MPI_Win_start(to, 0, win));
-  MPI(MPI_Put(values, 3, MPI_INT64_T, right(), base, 3, MPI_INT64_T, win));
-  MPI(MPI_Win_complete(win));
-  if (check_rank % 2 == 0) {
-    MPI(MPI_Win_wait(win));
-  } else {
-    int flag = 0;
-    while (flag == 0) MPI(MPI_Win_test(win, &flag));
+  /* Each round has groups of its own, whose handles the MPI may have given before. */
+  for (int round = 0; round < 4; ++round) {
+    const int to = (check_rank + 1 + round) % check_size;
+    const int from = (check_rank + (1 + round) * (check_size - 1)) % check_size;
+    MPI_Group world, targets, origins;
+    MPI(MPI_Win_get_group(win, &world));
+    MPI(MPI_Group_incl(world, 1, &to, &targets));
+    MPI(MPI_Group_incl(world, 1, &from, &origins));
+    for (int again = 0; again < 2; ++again) {
+      values[2] = tag + 10 * round + again;
+      MPI(MPI_Win_post(origins, 0, win));
+      MPI(MPI_Win_start(targets, 0, win));
+      MPI(MPI_Put(values, 3, MPI_INT64_T, to, base, 3, MPI_INT64_T, win));
+      MPI(MPI_Win_complete(win));
+      if (check_rank % 2 == 0) {
+        MPI(MPI_Win_wait(win));
+      } else {
+        int flag = 0;
+        while (flag == 0) MPI(MPI_Win_test(win, &flag));
+      }
+      CHECK(mine[2] == 1000 * (from + 1) + 10 * round + again);
+    }
+    MPI(MPI_Group_free(&origins));
+    MPI(MPI_Group_free(&targets));
+    MPI(MPI_Group_free(&world));
   }
-  CHECK(mine[2] == 1000 * (left() + 1) + 2);
-  MPI(MPI_Group_free(&to));
-  MPI(MPI_Group_free(&from));
-  MPI(MPI_Group_free(&world));
   MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
