@@ -20,8 +20,8 @@
  *   second; mob_last_error() names the rank. A call that already has what it waited for may still
  *   return MOB_OK, so a collective call can succeed at some members and fail at others.
  * - A team with a dead member can make no more collective calls: once one has failed, later ones
- *   fail at once. Teams without the dead rank are not affected. One-sided calls do not depend on
- *   teams.
+ *   fail at once. mob_team_shrink() makes a team of the members that are alive. Teams without the
+ *   dead rank are not affected. One-sided calls do not depend on teams.
  * - Waits that any rank may satisfy (mob_counter_wait(), flushes of all targets) return
  *   MOB_ERR_PEER if a rank is dead and nothing has satisfied them for about 100 ms. They change
  *   nothing then. A caller that knows that the dead rank does not matter calls them again.

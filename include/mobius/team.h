@@ -128,6 +128,48 @@ MOB_API mob_status_t mob_team_gather(const mob_rank_t* ranks, mob_rank_t count,
                                      mob_exchange_t exchange, void* argument, mob_team_t* team);
 
 /**
+ * Makes a team of the members of a team that are alive, in the same order.
+ *
+ * Collective over these: blocks until each member has called it, has died, or has called
+ * mob_finalize(). All that return from it get the same team, or all get an error, even if more
+ * members die meanwhile. A member that dies during the call may be in the new team; then shrink
+ * that one, too. The old team stays as it is: with a dead member it can make no collective calls
+ * but this one and mob_team_agree(). Nobody needs to have died.
+ *
+ * Today: in teams whose members are on one host.
+ *
+ * @param team       the team to take members from; may be MOB_TEAM_WORLD
+ * @param survivors  out: the new team
+ * @return MOB_OK, MOB_ERR_STATE (also in a message handler, and if the team has members on several
+ *         hosts: returns at once), MOB_ERR_HANDLE, MOB_ERR_ARGUMENT (`survivors` is null),
+ *         MOB_ERR_MEMORY, MOB_ERR_PEER (the call failed in another living member, or the others
+ *         take this process for dead)
+ *
+ * Thread safety: per team. Compare ULFM MPIX_Comm_shrink. With the setting MOBIUS_ON_DEATH=error
+ * (failure.h) a job goes on when a process dies.
+ */
+MOB_API mob_status_t mob_team_shrink(mob_team_t team, mob_team_t* survivors);
+
+/**
+ * Gives all living members of a team the bits that each of them has set.
+ *
+ * Collective over these: blocks until each member has called it, has died, or has called
+ * mob_finalize(). All that return from it get the same bits, even if members die meanwhile, as no
+ * other collective call ensures. The bits of a member that dies may count or not.
+ *
+ * Today: in teams whose members are on one host.
+ *
+ * @param team   a live team
+ * @param flags  in: the caller's bits; out: those that all living members have set
+ * @return MOB_OK, MOB_ERR_STATE (also in a message handler, and if the team has members on several
+ *         hosts: returns at once), MOB_ERR_HANDLE, MOB_ERR_ARGUMENT (`flags` is null; the others
+ *         get 0), MOB_ERR_PEER (the others take this process for dead)
+ *
+ * Thread safety: per team. Compare ULFM MPIX_Comm_agree.
+ */
+MOB_API mob_status_t mob_team_agree(mob_team_t team, uint32_t* flags);
+
+/**
  * Frees a team. Collective over it: blocks until every member has called it. Everything made on the
  * team must be freed before: allocations, heaps, and objects for epochs, for access and of mutexes.
  *

@@ -139,6 +139,18 @@ class Team {
     return Team(team);
   }
 
+  /** Makes a team of the members that are alive: mob_team_shrink(). Collective over these. */
+  [[nodiscard]] Team shrink() const {
+    mob_team_t team = MOB_TEAM_NONE;
+    check(mob_team_shrink(handle(), &team));
+    return Team(team);
+  }
+  /** @return the bits of `flags` that all living members have set: mob_team_agree() */
+  [[nodiscard]] uint32_t agree(uint32_t flags) const {
+    check(mob_team_agree(handle(), &flags));
+    return flags;
+  }
+
   /**
    * Gives every member one address of each member: mob_publish(). Collective, a barrier of the
    * team.

@@ -134,6 +134,48 @@ mob_status_t mob_team_gather(const mob_rank_t* ranks, mob_rank_t count, mob_exch
   return status;
 }
 
+namespace {
+
+// For calls that the living members of a team make while others may have died.
+mob_status_t check_can_agree(const char* call, mob_team_t team, Team** found) {
+  if (const mob_status_t status = check_team(call, team, found)) return status;
+  if (const mob_status_t status = api::check_may_wait(call)) return status;
+  if (!(*found)->spans_hosts()) return MOB_OK;
+  return fail(MOB_ERR_STATE,
+              "%s: this team has members on several hosts; those of a team on one host can agree "
+              "on who is alive",
+              call);
+}
+
+}  // namespace
+
+mob_status_t mob_team_shrink(mob_team_t team, mob_team_t* survivors) {
+  constexpr const char* kCall = "mob_team_shrink";
+  Team* from = nullptr;
+  if (const mob_status_t status = check_can_agree(kCall, team, &from)) return status;
+  uint64_t handle = 0;
+  const mob_status_t status = api::without_exceptions(kCall, [&] {
+    const mob_status_t mine = check_not_null(kCall, survivors, "the result");
+    return engine::engine().teams().shrink(kCall, *from, mine, &handle);
+  });
+  if (status == MOB_OK) *survivors = api::team_handle(handle);
+  return status;
+}
+
+mob_status_t mob_team_agree(mob_team_t team, uint32_t* flags) {
+  constexpr const char* kCall = "mob_team_agree";
+  Team* members = nullptr;
+  if (const mob_status_t status = check_can_agree(kCall, team, &members)) return status;
+  // The others wait for this member.
+  const mob_status_t mine = check_not_null(kCall, flags, "flags");
+  engine::Consensus::Decision decision;
+  const mob_status_t status =
+      members->consensus().decide(kCall, mine == MOB_OK ? *flags : 0, &decision);
+  if (mine != MOB_OK) return check_not_null(kCall, flags, "flags");
+  if (status == MOB_OK) *flags = decision.flags;
+  return status;
+}
+
 mob_status_t mob_team_free(mob_team_t team) {
   if (const mob_status_t status = api::check_live("mob_team_free")) return status;
   if (const mob_status_t status = api::check_may_wait("mob_team_free")) return status;

@@ -162,6 +162,7 @@ constexpr Scenario kScenarios[] = {
     {"local_allocation", local_allocation},
     {"objects", objects},
     {"split", split},
+    {"shrink", shrink},
     {"counters", counters},
     {"mutex", mutex},
     {"word_lock", word_lock},

@@ -32,6 +32,7 @@ void allocation(Job& job);
 void local_allocation(Job& job);
 void objects(Job& job);
 void split(Job& job);
+void shrink(Job& job);
 void counters(Job& job);
 void mutex(Job& job);
 void word_lock(Job& job);

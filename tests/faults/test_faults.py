@@ -42,6 +42,7 @@ KILLED = [
     "allocation",
     "local_allocation",
     "split",
+    "shrink",
     "counters",
     "mutex",
     "access",
@@ -71,7 +72,7 @@ KILLED = [
 # Scenarios in which a waiting rank must be awake, however few processors there are.
 SPINNING = ["asked_target", "asking_origin"]
 # Scenarios of operations that exist between local peers only.
-ON_ONE_HOST = [*SPINNING, "moved", "word_lock", "local_allocation"]
+ON_ONE_HOST = [*SPINNING, "moved", "word_lock", "local_allocation", "shrink"]
 
 
 def driver() -> str:

@@ -65,6 +65,57 @@ void split(Job& job) {
   job.finish();
 }
 
+namespace {
+
+// The survivors have all got the same value. The victim takes no part.
+void expect_same(Job& job, uint64_t value, const char* what) {
+  if (job.is_victim()) return;
+  std::vector<uint64_t> values(static_cast<size_t>(job.size()));
+  expect(mob_allgather(job.survivors(), &value, values.data(), sizeof value), MOB_OK,
+         "mob_allgather of the survivors");
+  for (mob_rank_t i = 0; i + 1 < job.size(); ++i) {
+    if (values[static_cast<size_t>(i)] != value) complain("the survivors differ in %s", what);
+  }
+}
+
+}  // namespace
+
+// Whenever the victim dies, the others get the same team and the same bits.
+void shrink(Job& job) {
+  uint32_t is_over = 0;
+  mob_rank_t size = job.size();
+  while (is_over == 0) {
+    mob_team_t team = MOB_TEAM_NONE;
+    expect(mob_team_shrink(MOB_TEAM_WORLD, &team), MOB_OK, "mob_team_shrink");
+    const mob_rank_t living = mob_team_size(team);
+    if (living > size || living < job.size() - 1) complain("%d members live", living);
+    size = living;
+    expect_same(job, static_cast<uint64_t>(living), "the size of the new team");
+    const mob_status_t status = mob_team_free(team);
+    if (living < job.size() || status != MOB_ERR_PEER) expect(status, MOB_OK, "mob_team_free");
+    uint32_t bits = mob_rank_alive(job.victim()) == 0 ? 1 : 0;
+    bits |= uint32_t{2} << job.rank();  // which nobody else sets
+    expect(mob_team_agree(MOB_TEAM_WORLD, &bits), MOB_OK, "mob_team_agree");
+    expect_same(job, bits, "the bits that all have set");
+    if (job.size() > 2 && bits > 1) complain("bits %#x, which not all have set", bits);
+    is_over = bits & 1;
+  }
+  mob_team_t rest = MOB_TEAM_NONE;
+  expect(mob_team_shrink(MOB_TEAM_WORLD, &rest), MOB_OK, "mob_team_shrink");
+  if (mob_team_size(rest) != job.size() - 1) complain("%d members live", mob_team_size(rest));
+  for (mob_rank_t i = 0; i < mob_team_size(rest); ++i) {
+    const mob_rank_t wanted = i < job.victim() ? i : i + 1;
+    if (mob_team_number(rest, i) != wanted) complain("member %d is not rank %d", i, wanted);
+  }
+  mob_mem_t mem = nullptr;
+  expect(mob_team_alloc(rest, 1 << 16, 0, &mem), MOB_OK, "mob_team_alloc of the living");
+  expect(mob_mem_free(mem), MOB_OK, "mob_mem_free");
+  // The world goes on to fail.
+  expect(mob_barrier(), MOB_ERR_PEER, "mob_barrier");
+  expect(mob_team_free(rest), MOB_OK, "mob_team_free of the living");
+  job.finish();
+}
+
 // Every rank counts every rank's counter, and waits until all have counted its own.
 void counters(Job& job) {
   const auto slot = static_cast<size_t>(job.rank());

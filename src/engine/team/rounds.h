@@ -18,6 +18,7 @@
 
 #include "base/settings.h"
 #include "engine/segment/segment_layout.h"
+#include "engine/team/consensus.h"
 #include "engine/team/team_failure.h"
 #include "engine/team/team_map.h"
 #include "engine/team/team_services.h"
@@ -47,6 +48,7 @@ struct TeamHeader {
     std::atomic<TeamFailure> loss;                   // the first that a member has reported
   } meetings[kSeries];
   std::atomic<uint32_t> departed;  // members that do not use the area any more
+  ConsensusHeader consensus;
 };
 
 struct TeamMember {
@@ -60,6 +62,7 @@ struct TeamMember {
     Line lines[kRoundLines];                  // used in turn
     alignas(128) std::atomic<uint32_t> done;  // rounds that this member has ended
   } series[kSeries];
+  ConsensusRecord consensus;
   alignas(4096) unsigned char bulk[2 * kBulkBytes];  // for Series::kCalls only
 };
 static_assert(sizeof(TeamMember) == size_t{64} << 10);
@@ -131,6 +134,10 @@ class Rounds {
   void give_up(const TeamFailure& loss);
   // The failure that this member has found or was told of.
   TeamFailure loss() const;
+
+  // What the members need for Consensus.
+  ConsensusHeader& consensus() const { return static_cast<TeamHeader*>(area_)->consensus; }
+  ConsensusRecord& consensus(mob_rank_t rank) const { return member(rank).consensus; }
 
   // Not collective: this member does not use the area any more. Returns whether no member does.
   bool depart() {

@@ -23,7 +23,8 @@ Team::Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* are
       map_(std::move(map)),
       rank_(rank),
       offset_(offset),
-      rounds_(services, map_, rank, area, series) {}
+      rounds_(services, map_, rank, area, series),
+      consensus_(services, map_, rank, rounds_) {}
 
 Team::Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank,
            uint64_t id, std::unique_ptr<Team> local_team)
@@ -32,6 +33,7 @@ Team::Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mo
       rank_(rank),
       offset_(local_team->area_offset()),
       rounds_(services, map_, rank, nullptr, Series::kCalls),
+      consensus_(services, map_, rank, rounds_),
       backend_(backends.make_backend(map_, rank, id, std::move(local_team))) {}
 
 Team::~Team() = default;

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/team/consensus.h"
 #include "engine/team/rounds.h"
 #include "engine/team/team_backend.h"
 #include "engine/team/team_map.h"
@@ -50,6 +51,8 @@ class Team {
   }
   const TeamServices& services() const { return services_; }
   Rounds& rounds() { return rounds_; }
+  // In a team on one host.
+  Consensus& consensus() { return consensus_; }
 
   // Counts objects that this process has made on the team and not freed; they keep the team.
   void add_user() { users_.fetch_add(1, std::memory_order_relaxed); }
@@ -128,6 +131,7 @@ class Team {
   const mob_rank_t rank_;
   const uint64_t offset_;
   Rounds rounds_;
+  Consensus consensus_;
   std::unique_ptr<TeamBackend> backend_;  // null if all members are on this host
   std::atomic<int> users_ = 0;
   std::unique_ptr<TeamExtension> extension_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -284,6 +285,52 @@ mob_status_t Teams::gather(const char* call, std::span<const mob_rank_t> ranks,
     if (outcomes[i] != MOB_OK) return give_up(peer_failed(ranks[i], outcomes[i]));
   }
   *handle = place.fill(std::move(team));
+  return MOB_OK;
+}
+
+mob_status_t Teams::shrink(const char* call, Team& team, mob_status_t mine, uint64_t* handle) {
+  Registry<Team>::Place place(live_);
+  if (mine == MOB_OK) mine = place.check(call);
+  const std::string own_error = mine != MOB_OK ? mob_last_error() : "";
+  Consensus& consensus = team.consensus();
+  Consensus::Proposal proposal;
+  mob_rank_t size = 0;
+  if (consensus.begin(mine == MOB_OK ? 1 : 0)) {
+    size = consensus.survivors();
+    if (consensus.all_brought_flags()) proposal.status = make_area(size, &proposal.offset);
+    consensus.propose(proposal);
+  }
+  Consensus::Decision living;
+  mob_status_t status = consensus.end(call, &living);
+  const bool has_area = size != 0 && consensus.all_brought_flags() && proposal.status == MOB_OK;
+  if (has_area && !living.is_mine) release_area(proposal.offset, size);
+  if (mine != MOB_OK) return fail(mine, "%s", own_error.c_str());
+  if (status != MOB_OK) return status;
+  if (living.against >= 0) {
+    return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d", call,
+                team.map().world_rank(living.against));
+  }
+  if (living.proposal.status != MOB_OK) {
+    return fail(living.proposal.status, "%s: there is no memory for the new team", call);
+  }
+  std::unique_ptr<Team> made;
+  status = without_exceptions(call, [&] {
+    std::vector<mob_rank_t> members;
+    for (mob_rank_t i = 0; i < team.size(); ++i) {
+      if (living.survivors.has(i)) members.push_back(team.map().world_rank(i));
+    }
+    TeamMap map = TeamMap::of(members);
+    size = map.size();
+    const mob_rank_t rank = map.rank_of(services_.peers.rank());
+    return adopt(std::move(map), rank, living.proposal.offset, 0, &made);
+  });
+  // A team that some members lack would hang the others.
+  if ((status = consensus.agree(call, status))) {
+    made.reset();
+    if (living.is_mine) release_area(living.proposal.offset, size);
+    return status;
+  }
+  *handle = place.fill(std::move(made));
   return MOB_OK;
 }
 

@@ -47,6 +47,11 @@ class Teams {
   mob_status_t gather(const char* call, std::span<const mob_rank_t> ranks, mob_exchange_t exchange,
                       void* argument, uint64_t* handle);
 
+  // A team of the members of `team`, which is on one host, that are alive, in the same order.
+  // Collective over these, which get the same team, or an error all of them, even if more members
+  // die meanwhile.
+  mob_status_t shrink(const char* call, Team& team, mob_status_t mine, uint64_t* handle);
+
   // Frees a team other than the world. Collective over it.
   mob_status_t release(uint64_t handle);
 
