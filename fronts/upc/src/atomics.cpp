@@ -20,6 +20,7 @@ namespace {
 struct Domain {
   uint64_t state;
   upc_op_t ops;
+  upc_op_t quick_ops;  // those that are one atomic instruction on an integer of 8 bytes
   int64_t type;
 };
 constexpr uint64_t kLive = 0x6d6f6275706361d0;
@@ -196,6 +197,42 @@ void update_pointer(const Update& u) {
   if (u.fetched != nullptr) std::memcpy(u.fetched, &before, sizeof before);
 }
 
+// The usual case without a detour: an integer of 8 bytes of a thread of this host, and an operation
+// that is one instruction. False if it is another case, or if something is wrong.
+bool update_quickly(mob_upc_ptr_t domain, upc_op_t op, mob_upc_ptr_t target, const void* operand1,
+                    const void* operand2, void* fetched) {
+  if (domain.thread != 0 || domain.offset < kGuardBytes || domain.offset >= area_bytes())
+    return false;
+  const auto* const found = static_cast<const Domain*>(mob_upc_local(domain.offset));
+  if (found->state != kLive || (op & found->quick_ops) == 0 || operand1 == nullptr ||
+      operand2 != nullptr || target.offset < kGuardBytes ||
+      target.thread >= static_cast<uint32_t>(threads()) ||
+      mob_upc_bases_[target.thread] == nullptr) {
+    return false;
+  }
+  uint64_t value;
+  std::memcpy(&value, operand1, sizeof value);
+  const auto rank = static_cast<mob_rank_t>(target.thread);
+  uint64_t before = 0;
+  mob_status_t status;
+  switch (op) {
+    case UPC_ADD:
+      status = mob_fetch_add8(rank, remote(target), value, &before);
+      break;
+    case UPC_SUB:
+      status = mob_fetch_add8(rank, remote(target), uint64_t{0} - value, &before);
+      break;
+    case UPC_SET:
+      status = mob_swap8(rank, remote(target), value, &before);
+      break;
+    default:  // several operations at once
+      return false;
+  }
+  if (status != MOB_OK) return false;
+  if (fetched != nullptr) std::memcpy(fetched, &before, sizeof before);
+  return true;
+}
+
 void check_operands(const Update& u) {
   const bool is_compare = u.op == UPC_CSWAP;
   const bool needs_operand = (u.op & (UPC_GET | UPC_INC | UPC_DEC)) == 0;
@@ -266,7 +303,9 @@ mob_upc_ptr_t upc_all_atomicdomain_alloc(upc_type_t type, upc_op_t ops, upc_atom
   const mob_upc_ptr_t made = upc_all_alloc(static_cast<size_t>(threads()), sizeof(Domain));
   if (mob_upc_is_null(made)) die(kCall, "no shared memory for a domain");
   auto* const mine = static_cast<Domain*>(mob_upc_local(made.offset));
-  *mine = {kLive, ops, type};
+  const bool is_word =
+      type == UPC_LONG || type == UPC_ULONG || type == UPC_INT64 || type == UPC_UINT64;
+  *mine = {kLive, ops, is_word ? ops & (UPC_ADD | UPC_SUB | UPC_SET) : 0, type};
   return made;
 }
 
@@ -283,6 +322,7 @@ void upc_all_atomicdomain_free(mob_upc_ptr_t ptr) {
 void upc_atomic_relaxed(mob_upc_ptr_t domain, void* fetch_ptr, upc_op_t op, mob_upc_ptr_t target,
                         const void* operand1, const void* operand2) {
   constexpr const char* kCall = "upc_atomic_relaxed";
+  if (update_quickly(domain, op, target, operand1, operand2, fetch_ptr)) return;
   const Domain& found = find(domain, kCall);
   check_pointer(target, kCall, "target");
   if (mob_upc_bases_[target.thread] == nullptr) order_read(target, sizeof(mob_upc_ptr_t), kCall);

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// upc_notify and upc_wait. Thread 0 has a count of the threads that have notified; the last one
-// resets it and tells all threads the number of the barrier.
+// upc_notify and upc_wait, in one of two ways.
+//
+// Few threads of one host each write a word into the memory of every other one, and wait for the
+// words of all. Two words are used in turn: a thread can be one barrier ahead of another. A word
+// has the value of the barrier as described below, and in bits 61..32 the barrier's number.
+//
+// Otherwise thread 0 has a count of the threads that have notified; the last one resets it and
+// tells all threads the number of the barrier.
 //
 // The word `agreed` of thread 0 has the value of the barrier. The first thread that gives one
 // writes it, the others compare:
@@ -51,10 +57,58 @@ uint64_t* word(uint32_t thread, size_t offset) { return header_word(thread, offs
       static_cast<int>(static_cast<uint32_t>(agreed)), other);
 }
 
+constexpr uint64_t kCompared = kHasValue | kEnds | 0xffffffff;
+
+uint64_t own_word = 0;               // what this thread has told the others
+uint64_t seen[2][kFewThreads] = {};  // their words, as they were two barriers before
+
+void tell(int thread, size_t offset, uint64_t value, const char* at) {
+  uint64_t* const there = word(static_cast<uint32_t>(thread), offset);
+  check(mob_put_signal(thread, nullptr, nullptr, 0, there, value, MOB_SIGNAL_SET), at);
+}
+
+const uint64_t* own(size_t offset) {
+  return reinterpret_cast<const uint64_t*>(mob_upc_local(kHeaderOffset + offset));
+}
+
+// The offset in the header of element `i` of an array.
+size_t place_in(size_t array, size_t i) { return array + i * sizeof(uint64_t); }
+
+size_t notified_by(size_t turn, int thread) {
+  return place_in(offsetof(Header, notified), turn * kFewThreads + static_cast<size_t>(thread));
+}
+
+void tell_all(uint64_t mine, const char* at) {
+  own_word = (mine & kCompared) | ((phase.count & 0x3fffffff) << 32);
+  for (int i = 0; i < threads(); ++i) {
+    if (i != mythread()) tell(i, notified_by(phase.count % 2, mythread()), own_word, at);
+  }
+}
+
+void hear_all(bool is_end, const char* at) {
+  const size_t turn = phase.count % 2;
+  bool has_ended = false;
+  for (int i = 0; i < threads(); ++i) {
+    if (i == mythread()) continue;
+    uint64_t& former = seen[turn][i];
+    const uint64_t* const told = own(notified_by(turn, i));
+    check(mob_wait_until_u8(told, MOB_NE, former), at);
+    former = __atomic_load_n(told, __ATOMIC_ACQUIRE);
+    const uint64_t theirs = former & kCompared;
+    const uint64_t mine = own_word & kCompared;
+    if (theirs != 0 && mine != 0 && theirs != mine) {
+      refuse(theirs | (static_cast<uint64_t>(i) << 32), mine, at);
+    }
+    has_ended = has_ended || (theirs & kEnds) != 0;
+  }
+  if (has_ended && !is_end) {
+    die(at, "another thread has ended the program, while this one is at a barrier");
+  }
+}
+
 void agree(uint64_t mine, const char* at) {
   uint64_t agreed = 0;
   check(mob_compare_swap8(0, word(0, offsetof(Header, agreed)), 0, mine, &agreed), at);
-  constexpr uint64_t kCompared = kHasValue | kEnds | 0xffffffff;
   if (agreed != 0 && (agreed & kCompared) != (mine & kCompared)) refuse(agreed, mine, at);
 }
 
@@ -65,15 +119,13 @@ void release(const char* at) {
   check(mob_swap8(0, word(0, offsetof(Header, agreed)), 0, &agreed), at);
   check(mob_swap8(0, word(0, offsetof(Header, arrived)), 0, &before), at);
   const uint64_t done = phase.count * 2 + ((agreed & kEnds) != 0 ? 1 : 0);
-  for (int i = 0; i < threads(); ++i) {
-    uint64_t* const released = word(static_cast<uint32_t>(i), offsetof(Header, released));
-    check(mob_put_signal(i, nullptr, nullptr, 0, released, done, MOB_SIGNAL_SET), at);
-  }
+  for (int i = 0; i < threads(); ++i) tell(i, offsetof(Header, released), done, at);
 }
 
 void arrive(uint64_t mine, const char* at) {
   check(mob_flush_all(), at);
   ++phase.count;
+  if (can_meet()) return tell_all(mine, at);
   if (mine != 0) agree(mine, at);
   uint64_t before = 0;
   check(mob_fetch_add8(0, word(0, offsetof(Header, arrived)), 1, &before), at);
@@ -81,8 +133,8 @@ void arrive(uint64_t mine, const char* at) {
 }
 
 void await(bool is_end, const char* at) {
-  const auto* const released =
-      reinterpret_cast<const uint64_t*>(mob_upc_local(kHeaderOffset + offsetof(Header, released)));
+  if (can_meet()) return hear_all(is_end, at);
+  const uint64_t* const released = own(offsetof(Header, released));
   check(mob_wait_until_u8(released, MOB_GE, phase.count * 2), at);
   const uint64_t done = __atomic_load_n(released, __ATOMIC_ACQUIRE);
   if (done == phase.count * 2 + 1 && !is_end) {
@@ -133,6 +185,45 @@ void end_barrier() {
 }
 
 void library_barrier(const char* place) { check(mob_barrier(), place); }
+
+bool can_meet() {
+  static const bool few = [] {
+    if (static_cast<size_t>(threads()) > kFewThreads) return false;
+    for (int i = 0; i < threads(); ++i) {
+      if (mob_upc_bases_[i] == nullptr) return false;
+    }
+    return true;
+  }();
+  return few;
+}
+
+namespace {
+uint64_t meetings[kFewThreads] = {};  // of each root
+}  // namespace
+
+bool meet(uint32_t root, const char* place) {
+  const uint64_t number = ++meetings[root];
+  check(mob_flush_all(), place);
+  if (static_cast<uint32_t>(mythread()) == root) {
+    for (int i = 0; i < threads(); ++i) {
+      if (i == mythread()) continue;
+      const size_t offset = place_in(offsetof(Header, entered), static_cast<size_t>(i));
+      check(mob_wait_until_u8(own(offset), MOB_GE, number), place);
+    }
+    return true;
+  }
+  const auto me = static_cast<size_t>(mythread());
+  tell(static_cast<int>(root), place_in(offsetof(Header, entered), me), number, place);
+  check(mob_wait_until_u8(own(place_in(offsetof(Header, served), root)), MOB_GE, number), place);
+  return false;
+}
+
+void end_meeting(const char* place) {
+  const auto me = static_cast<size_t>(mythread());
+  for (int i = 0; i < threads(); ++i) {
+    if (i != mythread()) tell(i, place_in(offsetof(Header, served), me), meetings[me], place);
+  }
+}
 
 }  // namespace mobius::upc
 

@@ -41,12 +41,19 @@ void check_started(const char* place);
 // is noticed. The library's own words follow, then static objects, then the heap.
 constexpr uint64_t kGuardBytes = 4096;
 
+// So many threads of one host tell each other what they do, without a counter between them.
+constexpr size_t kFewThreads = 8;
+
 struct alignas(64) Header {
   alignas(64) uint64_t arrived;    // of thread 0: how many have notified
   uint64_t agreed;                 // of thread 0: the barrier's value; see barrier.cpp
   alignas(64) uint64_t released;   // of each thread: the barrier that is done
   alignas(64) uint64_t freed;      // of each thread: its blocks that others have freed; memory.cpp
   alignas(64) uint64_t words[24];  // of thread 0: the global heap; memory.cpp
+  // Of each thread, where there are few: one word for each other one; see barrier.cpp.
+  alignas(64) uint64_t notified[2][kFewThreads];
+  alignas(64) uint64_t entered[kFewThreads];
+  alignas(64) uint64_t served[kFewThreads];
 };
 constexpr uint64_t kHeaderOffset = kGuardBytes;
 constexpr uint64_t kObjectsOffset = kHeaderOffset + ((sizeof(Header) + 63) & ~uint64_t{63});
@@ -113,5 +120,14 @@ void end_barrier();
 
 // A barrier of the library, which is none of the program.
 void library_barrier(const char* place);
+
+// Whether meet() can be called: few threads, all on this host.
+bool can_meet();
+// All threads meet at `root`. There it returns true when all have called it; the root then does
+// what it likes with the memory of all, and calls end_meeting(). In the others it returns false,
+// when the root has done so. Writes of each thread before the call are visible to the root, and
+// those of the root to all.
+bool meet(uint32_t root, const char* place);
+void end_meeting(const char* place);
 
 }  // namespace mobius::upc

@@ -147,21 +147,52 @@ T reduce_all(const Blocks& from, const Operation<T>& operation) {
 
 enum class Target { kOne, kAll };
 
+// So few elements one thread reads faster than all threads exchange what they have.
+constexpr uint64_t kFewElements = 256;
+
+// Everything combined by one thread, which reads the memory of all.
+template <typename T>
+T total_of_near(const Blocks& from, const Operation<T>& operation) {
+  T sum = {};
+  for (uint64_t i = 0; i < from.count(); ++i) {
+    const mob_upc_ptr_t at = from.at(i);
+    const auto* const values = reinterpret_cast<const T*>(mob_upc_bases_[at.thread] + at.offset);
+    const T part = total(values, from.length(i), operation);
+    sum = i == 0 ? part : operation(sum, part);
+  }
+  return sum;
+}
+
+// Whether each thread may begin with its own elements before others have entered.
+bool begins_alone(upc_flag_t flags) { return (flags & (UPC_IN_MYSYNC | UPC_IN_NOSYNC)) != 0; }
+// Whether each thread may return when its own elements are read and its result is written.
+bool returns_alone(upc_flag_t flags) { return (flags & (UPC_OUT_MYSYNC | UPC_OUT_NOSYNC)) != 0; }
+
 template <typename T>
 void reduce(mob_upc_ptr_t dst, mob_upc_ptr_t src, size_t nelems, size_t block,
             const Operation<T>& operation, upc_flag_t flags, Target target) {
-  enter(flags, operation.call);
+  check_flags(flags, operation.call);
   check_operation(operation);
   check_pointer(dst, operation.call, "dst");
   if (target == Target::kAll) check_blocks(dst, operation.call, "dst");
+  const Blocks from =
+      nelems != 0 ? blocks_of(src, nelems, block, sizeof(T), operation.call, "src") : Blocks{};
+  const bool is_synchronous = !begins_alone(flags) && !returns_alone(flags);
+  if (target == Target::kOne && is_synchronous && nelems != 0 && nelems <= kFewElements &&
+      can_meet()) {
+    if (!meet(dst.thread, operation.call)) return;
+    const T result = total_of_near(from, operation);
+    std::memcpy(mob_upc_local(dst.offset), &result, sizeof(T));
+    return end_meeting(operation.call);
+  }
+  if (!begins_alone(flags)) library_barrier(operation.call);
   if (nelems != 0) {
-    const T result =
-        reduce_all(blocks_of(src, nelems, block, sizeof(T), operation.call, "src"), operation);
+    const T result = reduce_all(from, operation);
     if (target == Target::kAll || mob_upc_is_mine(dst)) {
       std::memcpy(mob_upc_local(dst.offset), &result, sizeof(T));
     }
   }
-  leave(flags, operation.call);
+  if (!returns_alone(flags)) library_barrier(operation.call);
 }
 
 template <typename T>

@@ -196,6 +196,23 @@ static void types(void) {
   upc_all_free(to);
 }
 
+/* Each thread changes the element of the next one before the call, and reads the result in any
+ * thread behind it. */
+static void synchronous(void) {
+  const uint32_t all = (uint32_t)THREADS;
+  const mob_upc_ptr_t from = upc_all_alloc((size_t)THREADS, sizeof(int));
+  uint32_t k;
+  for (k = 0; k < 100 * all; ++k) {
+    const mob_upc_ptr_t one = mob_upc_pointer(result, k % all, 0);
+    const uint32_t next = ((uint32_t)MYTHREAD + 1) % all;
+    mob_upc_put_int(mob_upc_pointer(from.offset, next, 0), (int)k + (int)next);
+    upc_all_reduceI(one, from, UPC_ADD, (size_t)THREADS, 1, NULL, sync_modes[k % 2]);
+    CHECK(mob_upc_get_int(one) == (int)(all * k + all * (all - 1) / 2));
+  }
+  mob_upc_barrier(HERE);
+  upc_all_free(from);
+}
+
 MOB_UPC_API int mob_upc_main(void);
 int mob_upc_main(void) {
   const upc_tick_t start = upc_ticks_now();
@@ -204,6 +221,7 @@ int mob_upc_main(void) {
   moves(0, 0);
   layouts();
   types();
+  synchronous();
   CHECK(upc_ticks_now() > start && upc_ticks_to_ns(upc_ticks_now() - start) > 1000);
   return 0;
 }
