@@ -177,8 +177,9 @@ typedef struct suite_place {
  * Moves the bytes of a type.
  *
  * One-sided: `start`, which uses its buffers until leave() (or `wait`, if there is one), and
- * `start_all`, which starts several transfers of one run each in a loop, as a program would; or
- * `reach`, which returns a pointer to the target's memory for loads (null: an error).
+ * `start_all`, which starts several transfers of one run each in a loop, as a program would. Loads
+ * have one of two others: `reach`, which returns a pointer to the target's memory (null: an error),
+ * or `add_up`, which returns the sum of `words` doubles there, if the language has remote pointers.
  *
  * Two-sided: `exchange`, complete when it returns; or `post`, complete after `wait`. `stream` moves
  * `count` pieces that are `step` bytes apart; with `acknowledge` the receivers confirm them.
@@ -200,7 +201,13 @@ typedef struct suite_transfer_block {
                 size_t step, const void* out, void* in);
   int (*acknowledge)(suite_window_t* window, int to, int from);
   void* (*reach)(suite_window_t* window, int to, size_t remote_offset);
+  double (*add_up)(suite_window_t* window, int to, size_t remote_offset, size_t words);
 } suite_transfer_block_t;
+
+/** Whether the target's memory is read in place, and nothing is moved. */
+static inline int suite_is_load(const suite_transfer_block_t* transfer) {
+  return transfer->reach != NULL || transfer->add_up != NULL;
+}
 
 /** Whether both sides take part. */
 static inline int suite_is_two_sided(const suite_transfer_block_t* transfer) {

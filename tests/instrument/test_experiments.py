@@ -295,6 +295,12 @@ def test_applications_that_a_library_has(
     assert jobs_of(Setting(library(kind), False, 2), APPLICATIONS, ()) == []
 
 
+def test_upc_has_apex_map_with_two_columns() -> None:
+    jobs = jobs_of(Setting(library("upc"), False, 2), SUITE, ())
+    assert {job.experiment for job in jobs} == {"apex"}
+    assert {cell.operation for job in jobs for cell in job.cells} == {"get", "load"}
+
+
 def test_armci_has_one_experiment() -> None:
     jobs = jobs_of(Setting(library("armci"), False, 2), SUITE, (4,))
     assert {job.experiment for job in jobs} == {"protocols"}

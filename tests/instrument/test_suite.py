@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mobius_instrument.libraries import armci, mpi
+from mobius_instrument.libraries import armci, mpi, upc
 from mobius_instrument.libraries.base import as_two_jobs
 from mobius_instrument.libraries.shmem import suite_sources
 
@@ -196,6 +197,31 @@ def test_apex_sums_are_those_of_a_sequential_run(tmp_path: Path, transfer: str) 
     assert code == 0, errors
     assert measured(records) == {cell: [8, 1024, 131072] for cell in cells}
     assert len(of(records, "fact")) == 9
+
+
+def test_apex_in_upc_has_the_sums_of_a_sequential_run(tmp_path: Path) -> None:
+    if importlib.util.find_spec("clang") is None:
+        pytest.skip("the Python package libclang is not installed")
+    program = tmp_path / "suite_upc"
+    build = [str(BIN / "mobupcc"), "-std=gnu99", "-O0", "-I", str(SUITE), "-o", str(program)]
+    files = [str(path) for path in upc.suite_sources(SUITE)]
+    built = subprocess.run([*build, *files, "-lm"], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    cells = [f"apex:{one}:flush:allocate:m=262144:k=0.1" for one in ("get", "load")]
+    code, records, errors = run(
+        tmp_path, *cells, processes=3, sizes="8,1024,131072", program=program
+    )
+    assert code == 0, errors
+    assert measured(records) == {cell: [8, 1024, 131072] for cell in cells}
+    code, records, errors = run(tmp_path, cells[0], sizes="1024", program=program, hosts=2)
+    assert code == 0, errors
+    assert measured(records) == {cells[0]: [1024]}
+    moves = [
+        f"matrix:{one}:{sync}:allocate" for one in ("put", "get") for sync in ("flush", "fence")
+    ]
+    code, records, errors = run(tmp_path, *moves, sizes="4096", program=program)
+    assert code == 0, errors
+    assert measured(records) == {cell: [4096] for cell in moves}
 
 
 @pytest.mark.parametrize("hosts", [1, 2])

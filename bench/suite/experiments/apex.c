@@ -4,7 +4,7 @@
  * apex: APEX-Map. Options: k= (0.001 to 1), m= bytes of the array at each rank (16 MiB). The size
  * is that of a block. Times are per access of one rank while all ranks read; the checksums of all
  * passes must equal those of a sequential run. Transfers: get (into a buffer, then compute), load
- * (compute in place), isendrecv (request, serve, reply).
+ * (compute in place; in UPC through a pointer to shared), isendrecv (request, serve, reply).
  */
 
 #include "../apex.h"
@@ -47,6 +47,10 @@ static int access_remote(apex_t* apex, int owner, size_t offset, double* sum) {
     const double* data = path->transfer->reach(window, owner, offset);
     if (data == NULL) return -1;
     *sum += apex_compute(data, apex->block);
+    return 0;
+  }
+  if (path->transfer->add_up != NULL) {
+    *sum += path->transfer->add_up(window, owner, offset, apex->block);
     return 0;
   }
   int error = path->sync->enter != NULL ? path->sync->enter(window, owner, SUITE_NOBODY) : 0;
@@ -168,6 +172,7 @@ static const char* unsuitable(apex_t* apex) {
   if (transfer->effect != SUITE_GETS) return "APEX-Map reads";
   if (transfer->reach != NULL)
     return reaches_all(apex) ? NULL : "this memory of others cannot be reached by loads";
+  if (suite_is_load(transfer)) return NULL;
   return apex->path.sync->passive ? NULL : "the synchronisation must be passive";
 }
 

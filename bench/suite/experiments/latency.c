@@ -18,7 +18,7 @@ static int repeat(void* context, uint64_t repetitions) {
 /* Returns null, or the reason why this size is refused. */
 static const char* measure_size(suite_path_t* path, size_t bytes) {
   suite_times_t times;
-  if (path->transfer->reach != NULL) return "loads are measured by apex only";
+  if (suite_is_load(path->transfer)) return "loads are measured by apex only";
   const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
   if (refused != NULL) return refused;
   if (!suite_verify(path, 0, "before timing")) return NULL;

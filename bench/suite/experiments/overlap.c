@@ -106,7 +106,7 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
   if (refused != NULL) return refused;
   if (o.path.comm.size != 2 || strcmp(o.path.partner->head.name, "pair") != 0)
     refused = "overlap is of two ranks";
-  if (o.path.transfer->exchange != NULL || o.path.transfer->reach != NULL)
+  if (o.path.transfer->exchange != NULL || suite_is_load(o.path.transfer))
     refused = "nothing can be done during this transfer";
   if (refused == NULL) refused = suite_each_size(session, measure_size, &o);
   suite_path_close(&o.path);

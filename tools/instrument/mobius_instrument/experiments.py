@@ -111,7 +111,9 @@ class Setting:
         """The cells that the interface can do, whoever implements it."""
         if self.library.suite_kind == "armci":
             return job if job.experiment == "protocols" else replace(job, cells=())
-        if self.library.suite_kind != "shmem":
+        if self.library.suite_kind == "upc" and job.experiment != "apex":
+            return replace(job, cells=())
+        if self.library.suite_kind not in ("shmem", "upc"):
             return job
         cells = tuple(cell for cell in job.cells if _shmem_has(cell))
         if not job.sizes:
@@ -154,7 +156,7 @@ _SHMEM_OPERATIONS: Final = (
 
 def _shmem_has(cell: Cell) -> bool:
     """Whether OpenSHMEM has what this cell needs: symmetric memory, barriers, quiet and locks, no
-    messages."""
+    messages. UPC's cells of APEX-Map need the same."""
     return (
         cell.operation in _SHMEM_OPERATIONS
         and cell.sync in ("flush", "fence", "lockx", "none")
@@ -334,7 +336,9 @@ def _apex(s: Setting) -> list[Job]:
     words = (1, 16, 256, 4096, 65536) if not s.full else [1 << step for step in range(0, 17, 2)]
     suffixes = [f":k={k:g}" for k in places]
     cells = _cells("apex", ("get",), ("flush",), ("allocate",), *suffixes)
-    if not s.apart:  # Load instructions reach no other host.
+    if (
+        not s.apart
+    ):  # Load instructions reach no other host, and UPC's take a message for each word.
         memory = "shared" if s.library.suite_kind == "mpi" else "allocate"
         cells += _cells("apex", ("load",), ("flush",), (memory,), *suffixes)
     if not s.mobius:

@@ -55,7 +55,7 @@ class Library:
     fingerprint: str = ""
     # Starts the test-suite; None if the library has none.
     suite: Callable[[Start], tuple[str, ...]] | None = None
-    # The blocks of the suite: "mpi", "mobius", "shmem" or "armci".
+    # The blocks of the suite: "mpi", "mobius", "shmem", "upc" or "armci".
     suite_kind: str = ""
     # As `suite`, but the processes of this host share no memory and send messages to each other;
     # None if the library has no such setting.

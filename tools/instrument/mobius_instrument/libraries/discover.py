@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.libraries import armci, lapi, mobius, mpi, shmem, wheels
+from mobius_instrument.libraries import armci, lapi, mobius, mpi, shmem, upc, wheels
 from mobius_instrument.libraries.base import ON_MOBIUS, Candidate
 from mobius_instrument.libraries.described import Description, described, shipped_variants
 from mobius_instrument.locations import Locations
@@ -27,6 +27,7 @@ def discover(
         *lapi.candidates(locations),
         *armci.candidates(locations),
         *shmem.on_mobius(locations),
+        *upc.candidates(locations),
         *mpi.on_mobius(
             [*wheels.candidates(locations, install, intel), *mpi.system_candidates(mpiccs)],
             locations,

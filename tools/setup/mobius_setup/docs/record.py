@@ -84,13 +84,15 @@ def _micro(root: Path) -> list[Figure]:
     return figures
 
 
-def _bench(root: Path, *arguments: str) -> list[Figure]:
-    """Medians of a run of the instrument."""
+def _bench(
+    root: Path, *arguments: str, facts: Callable[[Path], list[Figure]] = lambda _: []
+) -> list[Figure]:
+    """Medians of a run of the instrument, and what else `facts` finds in its folder."""
     with tempfile.TemporaryDirectory() as folder:
         _output(
             root, [sys.executable, "-m", "mobius_instrument", "bench", *arguments, "--out", folder]
         )
-        return figures_of(Path(folder))
+        return figures_of(Path(folder)) + facts(Path(folder))
 
 
 def figures_of(folder: Path) -> list[Figure]:
@@ -113,6 +115,28 @@ def figures_of(folder: Path) -> list[Figure]:
             for size, s in series.summaries.items()
         ]  # fmt: skip
     return figures
+
+
+def shares_of(folder: Path) -> list[Figure]:
+    """APEX-Map: the share of its time that each rank works instead of waiting for the others."""
+    from mobius_instrument.results import RESULTS_NAME, read_results
+
+    found = {}
+    for fact in read_results(folder / RESULTS_NAME).facts:
+        size, _, shares = fact.detail.partition(": ")
+        if fact.name == "working" and size.isdigit():
+            key = f"working {fact.library} {fact.cell} {size}"
+            found[key] = {"key": key, "shares": [float(one) for one in _PERCENT.findall(shares)]}
+    return list(found.values())
+
+
+_PERCENT: Final = re.compile(r"([\d.]+) %")
+
+
+def _apex(root: Path) -> list[Figure]:
+    """APEX-Map (paper 4) whole: ten K, nine L, each way to read."""
+    libraries = "mobius,mobius-shmem,mobius-upc,mpich"
+    return _bench(root, "apex", "--full", "--libs", libraries, facts=shares_of)
 
 
 def _libraries(root: Path) -> list[Figure]:
@@ -307,6 +331,7 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "armci": _protocols,
     "shmem": _shmem,
     "upc": lambda root: _beside_native(root, "micro_upc"),
+    "apex": _apex,
     "mpi": _mpi,
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from mobius_setup.docs import cray_x1
 from mobius_setup.docs.recording import FOLDER, DocsError, Figure, Recording, read
 
 NONE: Final = "–"
@@ -322,6 +323,69 @@ def _scale(of: Recording, hosts: Sequence[int]) -> str:
     return _table(head, rows, of.source())
 
 
+_WORD_BYTES: Final = 8
+_PROCESSES: Final = 2
+# The columns of APEX-Map, as cells begin.
+_UPC_GET: Final = "mobius-upc apex:get:flush:allocate"
+_UPC_LOADS: Final = "mobius-upc apex:load:flush:allocate"
+_SHMEM_GET: Final = "mobius-shmem apex:get:flush:allocate"
+_MESSAGES: Final = "mpich apex:isendrecv:none:local"
+
+
+def _apex_ns(of: Recording, cell: str, k: str, words: int) -> float:
+    """The time of one access."""
+    return float(of.need(f"{cell}:k={k} {_WORD_BYTES * words}")["ns"])
+
+
+def _apex_grid(of: Recording, text: Callable[[str, int], str]) -> str:
+    """A table with K to the right and L downwards."""
+    rows = [
+        [f"L = {words:,}", *(text(k, words) for k in cray_x1.KS)]
+        for words in cray_x1.UPC_GET_OVER_SHMEM
+    ]
+    return _table(["", *(f"K = {k}" for k in cray_x1.KS)], rows, of.source())
+
+
+def _apex_surface(of: Recording, cell: str) -> str:
+    """The bandwidth of all processes in MB/s."""
+
+    def rate(k: str, words: int) -> str:
+        return count_text(_PROCESSES * words * _WORD_BYTES * 1e3 / _apex_ns(of, cell, k, words))
+
+    return _apex_grid(of, rate)
+
+
+def _apex_ratio(
+    of: Recording, first: str, second: str, papers: dict[int, tuple[float, ...]] | None = None
+) -> str:
+    """The bandwidth of the first over that of the second, and in brackets the paper's."""
+
+    def ratio(k: str, words: int) -> str:
+        ours = _apex_ns(of, second, k, words) / _apex_ns(of, first, k, words)
+        cray = f" ({papers[words][cray_x1.KS.index(k)]:.2f})" if papers else ""
+        return f"{ratio_text(ours)}{cray}"
+
+    return _apex_grid(of, ratio)
+
+
+def _apex_working(of: Recording) -> str:
+    rows = []
+    for label, cell in (
+        ("messages, MPICH", _MESSAGES),
+        ("get, OpenSHMEM", _SHMEM_GET),
+        ("`upc_memget`", _UPC_GET),
+        ("loads, UPC", _UPC_LOADS),
+    ):
+        for k in ("0.001", "1"):
+            shares = [
+                of.need(f"working {cell}:k={k} {_WORD_BYTES * words}")["shares"]
+                for words in (1, 256, 65536)
+            ]
+            texts = [" and ".join(f"{share:.0f} %" for share in both) for both in shares]
+            rows.append([label, k, *texts])
+    return _table(("how blocks are read", "K", "L = 1", "L = 256", "L = 65,536"), rows, of.source())
+
+
 TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
     "instructions": ("instructions", _instructions),
     "one-host": ("micro", _one_host),
@@ -338,6 +402,19 @@ TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
     "shmem": ("shmem", _shmem),
     "upc": ("upc", lambda of: _beside_native(of, "UPC", "operation: UPC; native call")),
     "mpi": ("mpi", _mpi),
+    "apex-messages": ("apex", lambda of: _apex_surface(of, _MESSAGES)),
+    "apex-shmem": ("apex", lambda of: _apex_surface(of, _SHMEM_GET)),
+    "apex-upc": ("apex", lambda of: _apex_surface(of, _UPC_LOADS)),
+    "apex-figure-4": ("apex", lambda of: _apex_ratio(of, _SHMEM_GET, _MESSAGES)),
+    "apex-table-3": (
+        "apex",
+        lambda of: _apex_ratio(of, _UPC_GET, _SHMEM_GET, cray_x1.UPC_GET_OVER_SHMEM),
+    ),
+    "apex-table-4": (
+        "apex",
+        lambda of: _apex_ratio(of, _UPC_LOADS, _UPC_GET, cray_x1.UPC_LOADS_OVER_GET),
+    ),
+    "apex-working": ("apex", _apex_working),
 }
 
 

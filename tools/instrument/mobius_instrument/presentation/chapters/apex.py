@@ -25,6 +25,7 @@ from mobius_instrument.presentation.chapters.base import (
 from mobius_instrument.presentation.charts import Axis, Curve
 
 _WORD_BYTES = 8
+_UPC = "mobius-upc"
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,21 @@ def _ratio_section(book: Book, first: Surface, second: Surface) -> tuple[str, st
     return details(title, _heat(rows, columns, ratios, "ratio")), sentence
 
 
+def _papers_ratios(book: Book, surfaces: list[Surface]) -> tuple[list[str], list[str]]:
+    """Tables 3 and 4 of the paper: UPC's copies beside the gets of each OpenSHMEM, and its loads
+    beside its copies. Sections and sentences."""
+    upc = {one.operation: one for one in surfaces if one.library == _UPC}
+    pairs = []
+    if "get" in upc:
+        pairs = [
+            (upc["get"], one) for one in surfaces
+            if "shmem" in one.library and one.operation == "get"
+        ]  # fmt: skip
+        pairs += [(upc["load"], upc["get"])] if "load" in upc else []
+    found = [_ratio_section(book, first, second) for first, second in pairs]
+    return [html for html, _ in found], [sentence for _, sentence in found if sentence]
+
+
 def _breakdown(book: Book) -> str:
     """The share of time that each rank works instead of waiting for the others (figure 5)."""
     rows = []
@@ -204,9 +220,12 @@ def chapter(book: Book) -> Chapter | None:
         f"Time of one access at K = {columns[-1]:g}", Axis("L, words", "number"),
         Axis("time", "ns"), curves,
     )  # fmt: skip
-    ratio_parts, sentences = [], []
+    ratio_parts, sentences = _papers_ratios(book, surfaces)
     mine = [surface for surface in surfaces if book.is_mobius(surface.library)]
-    others = [surface for surface in surfaces if not book.is_mobius(surface.library)]
+    others = [
+        surface for surface in surfaces
+        if not book.is_mobius(surface.library) and surface.library != _UPC
+    ]  # fmt: skip
     for first in mine:
         for second in [
             *[one for one in mine if one is not first and first.operation == "load"],
@@ -238,7 +257,7 @@ def chapter(book: Book) -> Chapter | None:
             " places"
             " that a power law of parameter K draws: K = 1 anywhere, small K near the start of the"
             " own part. Each block is summed up, from a buffer after a get, or where it lies"
-            " (loads)."
+            " (loads; UPC's go through pointers to shared)."
             " Messages: request, serve, reply in any order, as in the paper's Table 2. The sum"
             " of all"
             " passes is compared with that of a sequential run."

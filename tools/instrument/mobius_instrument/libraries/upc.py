@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""UPC on this Möbius: the blocks of bench/suite/upc, compiled by mobupcc."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mobius_instrument.libraries.base import (
+    Candidate,
+    Context,
+    Library,
+    Start,
+    between_hosts,
+    hash_files,
+    missing,
+)
+from mobius_instrument.libraries.building import COMPILE_FLAGS, build
+from mobius_instrument.libraries.mobius import (
+    hosts_environment,
+    messages_on_one_host,
+    run_on_hosts,
+)
+from mobius_instrument.locations import Locations
+from mobius_instrument.machine.hosts import Hosts
+from mobius_instrument.results import LibraryRecord
+
+_NAME = "mobius-upc"
+_LABEL = "UPC on Möbius"
+
+
+def candidates(locations: Locations) -> list[Candidate]:
+    """UPC on this Möbius, built or not."""
+    return [
+        Candidate(
+            name=_NAME,
+            description="UPC on this Möbius",
+            present=bool(locations.program("mobius") and locations.program("mobupcc")),
+            prepare=_prepare,
+        )
+    ]
+
+
+def suite_sources(folder: Path) -> list[Path]:
+    """The sources of the test-suite for UPC."""
+    shared = (folder, folder / "blocks", folder / "experiments")
+    return [
+        *(path for place in shared for path in sorted(place.glob("*.c"))),
+        *sorted((folder / "upc").glob("*.upc")),
+    ]
+
+
+def _parts(compiler: Path) -> list[Path]:
+    """What programs are made of besides their sources: the translator, headers and libraries, where
+    they are beside the compiler of a build tree or an installed one."""
+    prefix = compiler.parents[1]
+    trees = (prefix, *prefix.parents[1:2])  # the prefix, or the checkout above build/release
+    places = (
+        *(f"{tree}/mobius_upc" for tree in ("share/mobius/upc", "fronts/upc/translator")),
+        *("fronts/upc/include", "include/mobius_upc", "include/mobius"),
+    )
+    found = [
+        path
+        for tree in trees
+        for place in places
+        for path in sorted((tree / place).rglob("*"))
+        if path.suffix in (".py", ".h")
+    ]
+    return found + sorted(prefix.glob("lib*/libmobius*.so"))
+
+
+def _prepare(context: Context) -> Library:
+    locations = context.locations
+    mobius, compiler = locations.program("mobius"), locations.program("mobupcc")
+    if mobius is None or compiler is None:
+        detail = f"mobupcc is not in {locations.searched}; run `mobius build`"
+        return missing(_NAME, _LABEL, "front", detail)
+    folder = locations.suite_sources
+    if folder is None or not (folder / "upc").is_dir():
+        return missing(_NAME, _LABEL, "front", "the sources of the test-suite are missing")
+    record = LibraryRecord(
+        library=_NAME, label=_LABEL, version="", kind="front", status="build-failed",
+        mpicc=str(compiler), flags=" ".join(COMPILE_FLAGS),
+    )  # fmt: skip
+    parts = hash_files(*_parts(compiler))
+    headers = [*sorted(folder.glob("*.h")), *sorted(folder.glob("upc/*.h"))]
+    program, key, failure = build(
+        compiler, {}, parts, context, _LABEL,
+        name="suite_upc", files=suite_sources(folder), headers=headers, include=folder,
+    )  # fmt: skip
+    if failure:
+        return Library(replace(record, detail=failure))
+
+    def start(how: Start) -> tuple[str, ...]:
+        return str(mobius), "run", "-n", str(how.processes), "--bind", "none", str(program)
+
+    library = Library(
+        record=replace(
+            record, status="ready", launcher=" ".join(("mobius", *start(Start())[1:-1]))
+        ),
+        fingerprint=f"{key}|{hash_files(mobius)}",
+        suite=start,
+        suite_kind="upc",
+        by_messages=lambda processes: messages_on_one_host(str(mobius), processes, str(program)),
+    )
+
+    def between(hosts: Hosts) -> Library:
+        return between_hosts(
+            library,
+            hosts,
+            lambda how: run_on_hosts(str(mobius), hosts, how.processes),
+            None,
+            program,
+            hosts_environment(hosts),
+        )
+
+    return replace(library, between=between)
