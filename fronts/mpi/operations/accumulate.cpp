@@ -120,7 +120,8 @@ int update(const Update& call, Window* window, Completion completion, mob_handle
   mob_op_t op = MOB_SUM;
   const OpKind kind = op_kind(call.op, *element, &op);
   if (kind == OpKind::kInvalid) return raise(*window, MPI_ERR_OP);
-  if (kind == OpKind::kLocked || !is_aligned(place.address, call.target_count, *target_type)) {
+  if (kind == OpKind::kLocked || place.target->is_copied ||
+      !is_aligned(place.address, call.target_count, *target_type)) {
     return raise_if(update_locked({*element, call.op, *window, *place.target, remote,
                                    changes ? &local : nullptr, call.fetches ? &result : nullptr}),
                     *window);
@@ -177,6 +178,11 @@ int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank,
         (reinterpret_cast<uintptr_t>(address) & (element.alignment - 1u)) == 0;
     if (address != nullptr && is_aligned_here &&
         op_kind(op, element, &translated) == OpKind::kMobius) [[likely]] {
+      if (target->is_copied) [[unlikely]] {
+        note_transfer(*target);
+        return raise_if(fetch_and_op_locked({element, *target, address, result}, origin, op),
+                        *window);
+      }
       const mob_rank_t owner = target->owner;
       if (translated == MOB_SUM && element.kind == ElementKind::kInteger) {
         note_update(*target);
@@ -263,6 +269,12 @@ int compare_and_swap(const void* origin, const void* compare, void* result, MPI_
   // The address decides which word has it all.
   if (reinterpret_cast<uintptr_t>(place.address) % known->solid_bytes != 0) {
     return raise(*window, MPI_ERR_ARG);
+  }
+  if (place.target->is_copied) {
+    note_transfer(*place.target);
+    return raise_if(compare_and_swap_locked({*known->element, *place.target, place.address, result},
+                                            origin, compare),
+                    *window);
   }
   const mob_rank_t owner = place.target->owner;
   note_update(*place.target);

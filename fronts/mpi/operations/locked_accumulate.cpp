@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "binding/bootstrap.h"
@@ -50,7 +51,60 @@ mob_status_t update_alone(const LockedUpdate& update) {
   return mob_flush(update.target.owner);
 }
 
+// The largest element that Möbius knows.
+constexpr size_t kMostWordBytes = 16;
+
+// Fetches the word, has `change(word)` change it in place if it returns true, and puts it back.
+template <typename Change>
+mob_status_t change_word(const LockedWord& word, Change change) {
+  const mob_rank_t owner = word.target.owner;
+  const size_t bytes = word.element.bytes;
+  char held[kMostWordBytes];
+  const Progressing progressing;
+  if (const mob_status_t status = mob_flush(owner)) return status;
+  TargetLock& lock = word.target.locks->updates;
+  lock.lock_exclusive(mob_rank());
+  mob_status_t status = mob_get(owner, word.address, held, bytes);
+  if (status == MOB_OK) {
+    std::memcpy(word.result, held, bytes);
+    if (change(held)) {
+      status = mob_put(owner, word.address, held, bytes);
+      if (status == MOB_OK) status = mob_flush(owner);
+    }
+  }
+  lock.unlock_exclusive();
+  return status;
+}
+
 }  // namespace
+
+mob_status_t fetch_and_op_locked(const LockedWord& word, const void* origin, MPI_Op op) {
+  char operand[kMostWordBytes];  // the result may be the operand's memory
+  if (op != MPI_NO_OP) std::memcpy(operand, origin, word.element.bytes);
+  return change_word(word, [&](char* held) {
+    if (op == MPI_NO_OP) return false;
+    if (op == MPI_REPLACE) {
+      std::memcpy(held, operand, word.element.bytes);
+    } else {
+      combine(word.element, op, operand, held, 1);
+    }
+    return true;
+  });
+}
+
+mob_status_t compare_and_swap_locked(const LockedWord& word, const void* origin,
+                                     const void* compare) {
+  const size_t bytes = word.element.bytes;
+  char desired[kMostWordBytes];
+  char expected[kMostWordBytes];
+  std::memcpy(desired, origin, bytes);
+  std::memcpy(expected, compare, bytes);
+  return change_word(word, [&](char* held) {
+    if (std::memcmp(held, expected, bytes) != 0) return false;
+    std::memcpy(held, desired, bytes);
+    return true;
+  });
+}
 
 mob_status_t update_locked(const LockedUpdate& update) {
   const Progressing progressing;

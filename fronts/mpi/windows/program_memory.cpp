@@ -221,6 +221,7 @@ bool expose_memory(void* address, size_t bytes, std::vector<Exposure*>* exposure
       return false;
     }
     used.push_back(whole);
+    placed->is_copied = true;
   }
   exposures->insert(exposures->end(), used.begin(), used.end());
   return true;

@@ -22,6 +22,7 @@ struct Exposure;
 struct Placed {
   mob_rank_t owner;
   void* address;
+  bool is_copied = false;  // it stays private to its process: the kernel copies to and from it
 };
 
 // Makes memory a target. False if Möbius cannot; nothing is kept then.

@@ -44,7 +44,10 @@ struct Target {
   // fence completes …
   mutable std::atomic<uint8_t> has_stores = 0;
   mutable std::atomic<uint8_t> has_transfers = 0;  // … and all else
-  uint8_t lock = 0;                                // how it is locked by this process (LockKind)
+  // Accumulates fetch its memory, which the kernel copies, and put it back, under a lock: to wake
+  // the process, so that it makes the change, would take longer.
+  bool is_copied = false;
+  uint8_t lock = 0;              // how it is locked by this process (LockKind)
   MemberLocks* locks = nullptr;  // null in windows on several hosts: Window::locked
 };
 

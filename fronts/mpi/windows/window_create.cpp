@@ -79,6 +79,7 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
     target.bytes = offers_[i].bytes;
     target.unit = static_cast<uint64_t>(offers_[i].unit);
     target.is_here = mob_is_host_mate(ranks[i]) == 1;
+    target.is_copied = offers_[i].is_copied != 0;
   }
   window.bytes = static_cast<MPI_Aint>(offer.bytes);
   window.unit = static_cast<int>(offer.unit);
@@ -113,6 +114,7 @@ bool Making::make_parts() {
                                     [](const Target& target) { return target.is_here; });
   // Locks of processes on other hosts travel with what is done under them.
   if (!all_here) {
+    for (int i = 0; i < window.size; ++i) window.targets[i].is_copied = false;
     return mob_access_create(members.team, &window.locked) == MOB_OK &&
            mob_mutexes_create(members.team, 1, &window.mutexes) == MOB_OK;
   }

@@ -16,6 +16,7 @@ struct Offer {
   mob_rank_t owner = -1;  // whose memory it is; -1: that of the member
   mob_rank_t rank = -1;   // of the member in the job
   int32_t can_serve = 0;
+  int32_t is_copied = 0;       // as Placed::is_copied
   int32_t has_one_caller = 0;  // no two threads of the member call the MPI at once
   MemberLocks* locks = nullptr;
 };

@@ -29,7 +29,8 @@ bool create_served(void* base, MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI
   Placed placed{};
   const bool is_exposed =
       join_job(comm) && expose_memory(base, static_cast<size_t>(bytes), &exposures, &placed);
-  const Offer offer{placed.address, static_cast<uint64_t>(bytes), unit, placed.owner};
+  Offer offer{placed.address, static_cast<uint64_t>(bytes), unit, placed.owner};
+  offer.is_copied = placed.is_copied ? 1 : 0;
   if (!making.begin(offer, is_exposed, "memory that Möbius cannot make a target")) {
     withdraw_memory(&exposures);
     return false;

@@ -279,11 +279,12 @@ int main(int argc, char** argv) {
   check_begin(&argc, &argv);
   right = (check_rank + 1) % check_size;
   try_small();
-  for (int kind = 0; kind < 2; ++kind) {
+  _Alignas(16) char on_stack[4096];
+  for (int kind = 0; kind < 3; ++kind) {
     if (kind == 0) {
       MPI(MPI_Win_allocate(4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
     } else {
-      mine = malloc(4096);
+      mine = kind == 1 ? malloc(4096) : on_stack;
       MPI(MPI_Win_create(mine, 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     }
     try_types();
