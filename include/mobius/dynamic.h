@@ -54,7 +54,8 @@ typedef struct mob_spawn_options {
  * Starts processes, which join the job.
  *
  * Collective over the team: blocks until the processes have called mob_init(), which returns in
- * them when this call does here. Until then the end of one of them is an error of this call, and
+ * them when this call does here. It succeeds at all members of the team that live, or at none,
+ * even if one dies meanwhile. Until then the end of one of them is an error of this call, and
  * the job goes on as before. Afterwards they are processes of the job like others: MOBIUS_ON_DEATH
  * says what happens when one dies. Their standard input is empty.
  *
@@ -103,7 +104,8 @@ MOB_API mob_rank_t mob_bridge_others(mob_bridge_t bridge, mob_rank_t* numbers);
 /**
  * Makes one team of all processes of a bridge.
  *
- * Collective over them: blocks until all have called it.
+ * Collective over them: blocks until all have called it. It succeeds at all that live, or at none,
+ * even if one dies meanwhile.
  *
  * @param bridge          a live bridge
  * @param children_first  0: the processes that spawned have the first ranks; any other value: the

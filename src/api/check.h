@@ -10,11 +10,10 @@
 #include <mobius/rma.h>
 #include <mobius/team.h>
 
-#include <new>
-
 #include "base/status.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/engine.h"
+#include "engine/team/together.h"
 
 namespace mobius::api {
 
@@ -57,19 +56,7 @@ inline mob_status_t check_not_null(const char* call, const void* pointer, const 
 // For collective calls and calls that start operations, which may allocate.
 using engine::without_exceptions;
 
-// For a collective call. If this member cannot go on, it tells the other members, which would
-// otherwise wait for it until its next call.
-template <typename Call>
-mob_status_t together(const char* name, engine::Team& team, Call call) {
-  return without_exceptions(name, [&] {
-    try {
-      return call();
-    } catch (const std::bad_alloc&) {
-      team.resign();
-      throw;
-    }
-  });
-}
+using engine::together;
 
 // An alignment of memory: 0 (the default), or a power of two up to 2 MiB.
 mob_status_t check_alignment(const char* call, size_t alignment);

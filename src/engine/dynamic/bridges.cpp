@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/dynamic/bridges.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "engine/progress/completion.h"
 #include "engine/progress/waiter.h"
 #include "engine/segment/segment.h"
+#include "engine/team/together.h"
 
 namespace mobius::engine {
 
@@ -65,20 +67,32 @@ mob_status_t Bridges::open_parent() {
 
 mob_status_t Bridges::merge(const char* call, Bridge& bridge, mob_status_t mine,
                             bool children_first, uint64_t* handle) {
-  // Both sides pass the same order, or one that follows from it: which one counts is decided here.
-  std::vector<int> orders;
-  if (const mob_status_t status = bridge.all->exchange(children_first ? 1 : 0, &orders)) {
-    return status;
-  }
-  for (size_t i = 1; i < orders.size() && mine == MOB_OK; ++i) {
-    if (orders[i] != orders[0]) {
-      mine = base::fail(MOB_ERR_ARGUMENT, "%s: ranks %d and %d ask for different orders", call,
-                        bridge.all->map().world_rank(0),
-                        bridge.all->map().world_rank(static_cast<mob_rank_t>(i)));
+  Team& all = *bridge.all;
+  uint64_t made = 0;
+  mob_status_t status = together(call, all, [&] {
+    // Both sides pass the same order, or one that follows from it: which one counts is decided
+    // here.
+    std::vector<int> orders;
+    if (const mob_status_t heard = all.exchange(children_first ? 1 : 0, &orders)) return heard;
+    for (size_t i = 1; i < orders.size() && mine == MOB_OK; ++i) {
+      if (orders[i] != orders[0]) {
+        mine =
+            base::fail(MOB_ERR_ARGUMENT, "%s: ranks %d and %d ask for different orders", call,
+                       all.map().world_rank(0), all.map().world_rank(static_cast<mob_rank_t>(i)));
+      }
     }
+    const int key = bridge.is_child == (orders[0] != 0) ? 0 : 1;
+    return teams_.split(call, all, mine, 0, key, &made);
+  });
+  // A member that dies may have failed it for some: from here on the outcome is the same at all
+  // that live.
+  if ((status = all.consensus().agree(call, status))) {
+    const std::string text = mob_last_error();
+    if (made != 0) static_cast<void>(teams_.release(made));
+    return base::fail(status, "%s", text.c_str());
   }
-  const int key = bridge.is_child == (orders[0] != 0) ? 0 : 1;
-  return teams_.split(call, *bridge.all, mine, 0, key, handle);
+  *handle = made;
+  return MOB_OK;
 }
 
 mob_status_t Bridges::disconnect(const char* call, uint64_t handle) {

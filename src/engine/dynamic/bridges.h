@@ -29,7 +29,8 @@ class Bridges {
     mob_rank_t least = 0;  // 1 or count
   };
 
-  // Starts processes and makes a bridge between the team and them. Collective over the team. `mine`
+  // Starts processes and makes a bridge between the team and them. Collective over the team, with
+  // the same outcome at all members that live. `mine`
   // is the outcome of the caller's checks; `wish` counts in the member `root` alone.
   mob_status_t spawn(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
                      const Wish& wish, uint64_t* handle);
@@ -45,7 +46,8 @@ class Bridges {
   // The bridge of a handle, which may be any number; null if it is not live.
   Bridge* find(uint64_t handle) const { return live_.find(handle); }
 
-  // A team of all processes of the bridge. Collective over them.
+  // A team of all processes of the bridge. Collective over them; all that live get the same
+  // outcome, whoever dies meanwhile.
   mob_status_t merge(const char* call, Bridge& bridge, mob_status_t mine, bool children_first,
                      uint64_t* handle);
 
@@ -60,6 +62,8 @@ class Bridges {
  private:
   struct Place;
 
+  mob_status_t start_and_meet(const char* call, Team& team, mob_rank_t root, const Wish& wish,
+                              Place* place, std::unique_ptr<Bridge>* bridge);
   mob_status_t start(const char* call, Team& team, const Wish& wish, Place* place);
   mob_status_t allot(const char* call, const Wish& wish, mob_rank_t* first);
   mob_status_t make_memory(const char* call, Team& team, const Wish& wish, Place* place);

@@ -16,6 +16,7 @@
 #include "engine/dynamic/bridges.h"
 #include "engine/progress/waiter.h"
 #include "engine/segment/segment.h"
+#include "engine/team/together.h"
 #include "os/sync/futex.h"
 
 namespace mobius::engine {
@@ -47,49 +48,20 @@ mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_s
                             const Wish& wish, uint64_t* handle) {
   Registry<Bridge>::Place registered(live_);
   if (mine == MOB_OK) mine = registered.check(call);
-  if (const mob_status_t status = team.agree(mine, call)) return status;
   const bool is_root = team.rank() == root;
   Place place;
-  if (is_root) place.status = start(call, team, wish, &place);
-  std::vector<Place> places;
-  mob_status_t status = team.exchange(place, &places);
-  const mob_rank_t root_number = team.map().world_rank(root);
-  // The reason is the root's own error, or stands in the record.
-  const auto failed = [&](mob_status_t why) {
-    const std::string reason = place.first != 0 ? reason_of(place.first) : "";
-    return reason.empty() ? fail(why, "%s: it failed at rank %d, which starts the processes", call,
-                                 root_number)
-                          : fail(why, "%s: %s", call, reason.c_str());
-  };
-  if (status == MOB_OK && !is_root) {
-    place = places[static_cast<size_t>(root)];
-    if (place.status != MOB_OK) static_cast<void>(failed(place.status));
-  }
-  if (status == MOB_OK) status = place.status;
-  BridgeHeader* header = nullptr;
-  if (status == MOB_OK) status = open_memory(place.first, place.bridge, &header);
-  if (status == MOB_OK) status = await_joined(call, *header, place.first, place.count);
   std::unique_ptr<Bridge> bridge;
-  if (status == MOB_OK) {
-    status = without_exceptions(call, [&] {
-      bridge = make_bridge(*header, place.first, place.count);
-      return MOB_OK;
-    });
-  }
-  // A member that fails does not meet the children, and the root cancels the spawn.
-  status = team.agree(status, call);
-  if (status == MOB_OK) {
-    status = bridge->all->barrier();
-    if (status == MOB_OK && is_root &&
-        !change_state(world(place.first), WorldState::kStarted, WorldState::kJoined)) {
-      status = failed(MOB_ERR_PEER);
-    }
-    status = team.agree(status, call);
-  }
-  if (status != MOB_OK) {
+  mob_status_t status = together(call, team, [&] {
+    const mob_status_t agreed = team.agree(mine, call);
+    return agreed != MOB_OK ? agreed : start_and_meet(call, team, root, wish, &place, &bridge);
+  });
+  // Above, a member that dies may fail the call for some. From here on the outcome is the same at
+  // all that live, so that they go on alike.
+  if ((status = team.consensus().agree(call, status))) {
     const std::string text = mob_last_error();
     bridge.reset();
-    if (is_root) cancel(place);
+    // Any member may have to do it: the root may be dead.
+    if (is_root || team.is_broken()) cancel(place);
     static_cast<void>(team.barrier());
     if (is_root && place.chunks != 0 && !team.is_broken()) free_memory(place.memory, place.chunks);
     return fail(status, "%s", text.c_str());
@@ -97,6 +69,46 @@ mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_s
   if (is_root) services_.peers.job().settle_world(place.first);
   *handle = registered.fill(std::move(bridge));
   return MOB_OK;
+}
+
+// The steps of spawn() after all members have been found ready.
+mob_status_t Bridges::start_and_meet(const char* call, Team& team, mob_rank_t root,
+                                     const Wish& wish, Place* place,
+                                     std::unique_ptr<Bridge>* bridge) {
+  const bool is_root = team.rank() == root;
+  if (is_root) place->status = start(call, team, wish, place);
+  std::vector<Place> places;
+  mob_status_t status = team.exchange(*place, &places);
+  const mob_rank_t root_number = team.map().world_rank(root);
+  // The reason is the root's own error, or stands in the record.
+  const auto failed = [&](mob_status_t why) {
+    const std::string reason = place->first != 0 ? reason_of(place->first) : "";
+    return reason.empty() ? fail(why, "%s: it failed at rank %d, which starts the processes", call,
+                                 root_number)
+                          : fail(why, "%s: %s", call, reason.c_str());
+  };
+  if (status == MOB_OK && !is_root) {
+    *place = places[static_cast<size_t>(root)];
+    if (place->status != MOB_OK) static_cast<void>(failed(place->status));
+  }
+  if (status == MOB_OK) status = place->status;
+  BridgeHeader* header = nullptr;
+  if (status == MOB_OK) status = open_memory(place->first, place->bridge, &header);
+  if (status == MOB_OK) status = await_joined(call, *header, place->first, place->count);
+  if (status == MOB_OK) {
+    status = without_exceptions(call, [&] {
+      *bridge = make_bridge(*header, place->first, place->count);
+      return MOB_OK;
+    });
+  }
+  // A member that fails does not meet the children, and the root cancels the spawn.
+  if ((status = team.agree(status, call))) return status;
+  status = (*bridge)->all->barrier();
+  if (status == MOB_OK && is_root &&
+      !change_state(world(place->first), WorldState::kStarted, WorldState::kJoined)) {
+    status = failed(MOB_ERR_PEER);
+  }
+  return status;
 }
 
 mob_status_t Bridges::start(const char* call, Team& team, const Wish& wish, Place* place) {
