@@ -18,6 +18,7 @@
 #include "binding/real.h"
 #include "binding/sessions.h"
 #include "windows/carriers.h"
+#include "windows/members.h"
 #include "windows/program_memory.h"
 #include "windows/window.h"
 
@@ -194,6 +195,7 @@ void end_job() {
   {
     const Progressing progressing_until_all_came;
     static_cast<void>(mob_barrier());
+    free_all_spares();
   }
   if (windows.any() != nullptr) {
     std::fprintf(stderr,

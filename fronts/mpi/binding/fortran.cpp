@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The Fortran calls that do not pass through the C functions: reading attributes. All
+// The Fortran calls that do not pass through the C functions: reading and setting attributes. All
 // other Fortran calls reach MPI_X() or PMPI_X().
 
 #include "binding/real.h"
@@ -35,6 +35,20 @@ extern "C" __attribute__((visibility("default"))) void ompi_win_get_attr_f(const
   extern "C" __attribute__((visibility("default"), alias("ompi_win_get_attr_f"))) void name( \
       const MPI_Fint*, const MPI_Fint*, MPI_Aint*, MPI_Fint*, MPI_Fint*)
 
+extern "C" __attribute__((visibility("default"))) void ompi_win_set_attr_f(const MPI_Fint* win,
+                                                                           const MPI_Fint* keyval,
+                                                                           const MPI_Aint* value,
+                                                                           MPI_Fint* result) {
+  if (Window* window = find_window(real::Win_f2c(*win))) window->is_changed = true;
+  static const Real<void(const MPI_Fint*, const MPI_Fint*, const MPI_Aint*, MPI_Fint*)> next{
+      "ompi_win_set_attr_f"};
+  next(win, keyval, value, result);
+}
+
+#define MOBIUS_MPI_FORTRAN_SET(name)                                                         \
+  extern "C" __attribute__((visibility("default"), alias("ompi_win_set_attr_f"))) void name( \
+      const MPI_Fint*, const MPI_Fint*, const MPI_Aint*, MPI_Fint*)
+
 MOBIUS_MPI_FORTRAN_NAME(mpi_win_get_attr);
 MOBIUS_MPI_FORTRAN_NAME(mpi_win_get_attr_);
 MOBIUS_MPI_FORTRAN_NAME(mpi_win_get_attr__);
@@ -43,6 +57,14 @@ MOBIUS_MPI_FORTRAN_NAME(pmpi_win_get_attr);
 MOBIUS_MPI_FORTRAN_NAME(pmpi_win_get_attr_);
 MOBIUS_MPI_FORTRAN_NAME(pmpi_win_get_attr__);
 MOBIUS_MPI_FORTRAN_NAME(PMPI_WIN_GET_ATTR);
+MOBIUS_MPI_FORTRAN_SET(mpi_win_set_attr);
+MOBIUS_MPI_FORTRAN_SET(mpi_win_set_attr_);
+MOBIUS_MPI_FORTRAN_SET(mpi_win_set_attr__);
+MOBIUS_MPI_FORTRAN_SET(MPI_WIN_SET_ATTR);
+MOBIUS_MPI_FORTRAN_SET(pmpi_win_set_attr);
+MOBIUS_MPI_FORTRAN_SET(pmpi_win_set_attr_);
+MOBIUS_MPI_FORTRAN_SET(pmpi_win_set_attr__);
+MOBIUS_MPI_FORTRAN_SET(PMPI_WIN_SET_ATTR);
 
 #elif defined(MOBIUS_MPI_MPICH)
 
@@ -66,6 +88,13 @@ extern "C" __attribute__((visibility("default"))) int MPII_Win_get_attr(MPI_Win 
   }
   static const Real<int(MPI_Win, int, void*, int*, int)> next{"MPII_Win_get_attr"};
   return next(win, keyval, value, flag, form);
+}
+
+extern "C" __attribute__((visibility("default"))) int MPII_Win_set_attr(MPI_Win win, int keyval,
+                                                                        void* value, int form) {
+  if (Window* window = find_window(win)) window->is_changed = true;
+  static const Real<int(MPI_Win, int, void*, int)> next{"MPII_Win_set_attr"};
+  return next(win, keyval, value, form);
 }
 
 #endif

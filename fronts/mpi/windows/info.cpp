@@ -80,6 +80,8 @@ void apply_schedule(const Window& window) {
 }  // namespace
 
 void read_info(MPI_Info info, Window* window) {
+  if (info == MPI_INFO_NULL) return;
+  window->is_changed = true;
   const mob_schedule_t before = window->schedule;
   for (const char* key : kKept) {
     const std::optional<std::string> value = value_of(info, key);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "windows/members.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "binding/bootstrap.h"
@@ -30,6 +31,16 @@ int make_keyval() {
   return keyval;
 }
 
+struct KeptMembers {
+  std::mutex mutex;
+  std::vector<Members*> all;
+};
+
+KeptMembers& kept() {
+  static KeptMembers instance;
+  return instance;
+}
+
 void free_if_unused(Members* members) {
   if (members->windows > 0 || members->is_kept) return;
   if (members->team != MOB_TEAM_NONE) static_cast<void>(mob_team_free(members->team));
@@ -51,6 +62,9 @@ Members* kept_members(MPI_Comm comm) {
 
 void keep_members(MPI_Comm comm, Members* members) {
   members->is_kept = real::Comm_set_attr(comm, make_keyval(), members) == MPI_SUCCESS;
+  if (!members->is_kept) return;
+  const std::lock_guard lock(kept().mutex);
+  kept().all.push_back(members);
 }
 
 namespace {
@@ -61,7 +75,12 @@ void forget_members(const MPI_Comm* comm) {
   Members* members = kept_members(*comm);
   if (members == nullptr) return;
   const Progressing progressing;
+  free_spares(members);
   members->is_kept = false;
+  {
+    const std::lock_guard lock(kept().mutex);
+    std::erase(kept().all, members);
+  }
   static_cast<void>(real::Comm_delete_attr(*comm, members_keyval.load()));
   free_if_unused(members);
 }
@@ -71,6 +90,22 @@ void forget_members(const MPI_Comm* comm) {
 void leave_members(Members* members) {
   --members->windows;
   free_if_unused(members);
+}
+
+void free_all_spares() {
+  const std::lock_guard lock(kept().mutex);
+  std::ranges::sort(kept().all, {}, &Members::name);
+  for (Members* each : kept().all) free_spares(each);
+}
+
+bool is_spare(MPI_Win win) {
+  const std::lock_guard lock(kept().mutex);
+  for (const Members* members : kept().all) {
+    for (const Spare& spare : members->spares) {
+      if (spare.carrier == win) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace mobius::mpi

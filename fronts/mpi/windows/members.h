@@ -9,9 +9,12 @@
 
 #include <mobius/mobius.h>
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "binding/abi.h"
+#include "windows/spares.h"
 
 namespace mobius::mpi {
 
@@ -20,6 +23,10 @@ struct Members {
   mob_team_t team = MOB_TEAM_NONE;
   int windows = 0;       // that are live or being made
   bool is_kept = false;  // by a communicator
+  // The same at all members and different from that of any other team: its first member, and a
+  // number that this gave.
+  std::pair<mob_rank_t, uint64_t> name{};
+  std::vector<Spare> spares{};
 };
 
 // Those that a communicator keeps; null if it keeps none. All its processes get the same answer.
@@ -28,5 +35,7 @@ Members* kept_members(MPI_Comm comm);
 void keep_members(MPI_Comm comm, Members* members);
 // A window over them is freed, or was not made after all. Collective over them.
 void leave_members(Members* members);
+// Frees the spares of all communicators, in the same order everywhere. Collective over the job.
+void free_all_spares();
 
 }  // namespace mobius::mpi

@@ -48,6 +48,7 @@ void Windows::give_back(Window* window) {
   window->is_exposed = false;
   window->is_dynamic = false;
   window->orders_accumulates = true;
+  window->is_changed = false;
   window->locks = 0;
   window->base = nullptr;
   window->own_locks = nullptr;

@@ -76,6 +76,7 @@ struct Window {
   std::atomic<uint8_t> all_open = 0;
   bool is_dynamic = false;
   bool orders_accumulates = true;
+  bool is_changed = false;   // the program gave its handle something: spares.h
   bool has_threads = false;  // two threads of a member may call the MPI at once
   int size = 0;
   int rank = 0;

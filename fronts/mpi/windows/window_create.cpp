@@ -2,6 +2,7 @@
 #include "windows/window_create.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -26,7 +27,12 @@ int exchange_over(const void* mine, size_t bytes, void* all, void* comm) {
 Making::~Making() {
   if (window_ == nullptr) {
     static_cast<void>(mob_local_free(locks_));
+    if (spare_owner_ != nullptr) spare_owner_->spares.push_back(std::move(spare_));
     return;
+  }
+  if (spare_owner_ != nullptr) {
+    static_cast<void>(real::Win_free(&spare_.carrier));
+    if (spare_.memory != nullptr) static_cast<void>(mob_mem_free(spare_.memory));
   }
   release_parts(window_);
   windows.give_back(window_);
@@ -43,12 +49,22 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   int size = 0;
   static_cast<void>(real::Comm_size(comm_, &size));
   offer.rank = has_job ? mob_rank() : -1;
-  void* locks = nullptr;
-  if (has_job && mob_local_alloc(sizeof(MemberLocks), alignof(MemberLocks), &locks) == MOB_OK) {
-    locks_ = new (locks) MemberLocks{};
+  offer.has_info = info_ != MPI_INFO_NULL ? 1 : 0;
+  static std::atomic<uint64_t> numbers = 0;
+  offer.number = numbers.fetch_add(1, std::memory_order_relaxed);
+  if (kept != nullptr && !kept->spares.empty()) {
+    spare_owner_ = kept;
+    spare_ = std::move(kept->spares.back());
+    kept->spares.pop_back();
   }
-  offer.locks = locks_;
-  offer.can_serve = can_serve && !ranks.empty() && locks_ != nullptr ? 1 : 0;
+  void* locks = nullptr;
+  if (spare_owner_ != nullptr) {
+    offer.locks = spare_.own_locks;
+  } else if (has_job &&
+             mob_local_alloc(sizeof(MemberLocks), alignof(MemberLocks), &locks) == MOB_OK) {
+    offer.locks = locks_ = new (locks) MemberLocks{};
+  }
+  offer.can_serve = can_serve && !ranks.empty() && offer.locks != nullptr ? 1 : 0;
   int level = MPI_THREAD_MULTIPLE;
   static_cast<void>(real::Query_thread(&level));
   offer.has_one_caller = level != MPI_THREAD_MULTIPLE ? 1 : 0;
@@ -66,7 +82,7 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   window.has_threads =
       std::ranges::any_of(offers_, [](const Offer& each) { return each.has_one_caller == 0; });
   keeps_members_ = kept == nullptr && !window.has_threads;
-  window.own_locks = std::exchange(locks_, nullptr);
+  window.own_locks = spare_owner_ != nullptr ? spare_.own_locks : std::exchange(locks_, nullptr);
   window.flavor = flavor_;
   window.size = size;
   static_cast<void>(real::Comm_rank(comm_, &window.rank));
@@ -85,6 +101,7 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   window.unit = static_cast<int>(offer.unit);
   window.base = offer.base;
   window.members = kept != nullptr ? kept : new Members{ranks};
+  if (kept == nullptr) window.members->name = {offers_[0].rank, offers_[0].number};
   ++window.members->windows;
   if (make_parts()) return true;
   count_left("Möbius could not make what belongs to it");
@@ -102,6 +119,13 @@ bool Making::exchange(const Members* kept, const Offer& mine) {
 bool Making::make_parts() {
   Window& window = *window_;
   Members& members = *window.members;
+  if (spare_owner_ != nullptr) {
+    window.epoch = spare_.epoch;
+    for (int i = 0; i < window.size; ++i) {
+      window.targets[i].locks = spare_.locks[static_cast<size_t>(i)];
+    }
+    return true;
+  }
   auto comm = comm_;
   // Each of these fails at all members or at none.
   if (members.team == MOB_TEAM_NONE &&
@@ -131,6 +155,30 @@ bool Making::find_locks() {
   return true;
 }
 
+// No member gave an info.
+bool Making::is_plain() const {
+  return std::ranges::all_of(offers_, [](const Offer& each) { return each.has_info == 0; });
+}
+
+mob_mem_t Making::take_spare_memory() {
+  const bool suits = spare_.memory != nullptr && spare_.flavor == flavor_ && is_plain() &&
+                     std::ranges::equal(offers_, spare_.bytes, {}, &Offer::bytes);
+  return suits ? std::exchange(spare_.memory, nullptr) : nullptr;
+}
+
+int Making::make_handle(MPI_Win* carrier) {
+  if (spare_owner_ != nullptr) {
+    spare_owner_ = nullptr;
+    if (spare_.memory != nullptr) static_cast<void>(mob_mem_free(spare_.memory));
+    if (is_plain()) {
+      *carrier = spare_.carrier;
+      return MPI_SUCCESS;
+    }
+    static_cast<void>(real::Win_free(&spare_.carrier));
+  }
+  return make_carrier(*window_, info_, comm_, carrier);
+}
+
 bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
   const int32_t mine = is_ready && are_locks_found_ ? 1 : 0;
   int32_t all = 0;
@@ -140,7 +188,7 @@ bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
     return false;
   }
   MPI_Win carrier = MPI_WIN_NULL;
-  *result = make_carrier(*window_, info_, comm_, &carrier);
+  *result = make_handle(&carrier);
   if (*result != MPI_SUCCESS) return true;
   read_info(info_, window_);
   if (keeps_members_) keep_members(comm_, window_->members);
@@ -150,16 +198,20 @@ bool Making::finish(bool is_ready, MPI_Win* win, int* result) {
   return true;
 }
 
-void release_parts(Window* window) {
-  const mob_team_t team = window->members != nullptr ? window->members->team : MOB_TEAM_NONE;
-  // After this barrier nobody looks at the memory and locks of others any more.
-  if (team != MOB_TEAM_NONE) static_cast<void>(mob_team_barrier(team));
+void release_memory(Window* window) {
   if (window->memory != nullptr) {
     if (void* mine = mob_mem_local(window->memory)) remove_own_memory(mine);
     static_cast<void>(mob_mem_free(window->memory));
   }
   withdraw_memory(&window->exposures);
   window->attached.detach_all();
+}
+
+void release_parts(Window* window) {
+  const mob_team_t team = window->members != nullptr ? window->members->team : MOB_TEAM_NONE;
+  // After this barrier nobody looks at the memory and locks of others any more.
+  if (team != MOB_TEAM_NONE) static_cast<void>(mob_team_barrier(team));
+  release_memory(window);
   if (window->mutexes != nullptr) static_cast<void>(mob_mutexes_free(window->mutexes));
   if (window->locked != nullptr) static_cast<void>(mob_access_free(window->locked));
   if (window->epoch != nullptr) static_cast<void>(mob_epoch_free(window->epoch));

@@ -18,6 +18,8 @@ struct Offer {
   int32_t can_serve = 0;
   int32_t is_copied = 0;       // as Placed::is_copied
   int32_t has_one_caller = 0;  // no two threads of the member call the MPI at once
+  int32_t has_info = 0;
+  uint64_t number = 0;  // no other window of the member has it
   MemberLocks* locks = nullptr;
 };
 
@@ -33,6 +35,9 @@ class Making {
   // False where the MPI's own window is to be made, by all members alike.
   bool begin(Offer offer, bool can_serve, const char* why_not);
 
+  // The memory of an allocated window that was freed, if it suits all members; else null, for all.
+  mob_mem_t take_spare_memory();
+
   Window& window() { return *window_; }
   const std::vector<Offer>& offers() const { return offers_; }
 
@@ -41,20 +46,26 @@ class Making {
 
  private:
   bool exchange(const Members* kept, const Offer& mine);
+  bool is_plain() const;
   bool make_parts();
   bool find_locks();
+  int make_handle(MPI_Win* carrier);
 
   MPI_Comm comm_;
   MPI_Info info_;
   int flavor_;
   Window* window_ = nullptr;
   std::vector<Offer> offers_;
-  MemberLocks* locks_ = nullptr;  // until the window has them
+  MemberLocks* locks_ = nullptr;    // until the window has them
+  Members* spare_owner_ = nullptr;  // those that the spare is of
+  Spare spare_;                     // until the window has its parts
   bool are_locks_found_ = true;
   bool keeps_members_ = false;
 };
 
 // Frees what Möbius keeps of a window. Collective over it.
 void release_parts(Window* window);
+// Of that, its memory; no member looks at it any more.
+void release_memory(Window* window);
 
 }  // namespace mobius::mpi

@@ -88,8 +88,9 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
       for (const Offer& each : making.offers()) own_bytes += each.bytes;
     }
   }
-  if (mob_team_alloc(window.members->team, own_bytes, asked_alignment(info), &window.memory) !=
-      MOB_OK) {
+  window.memory = making.take_spare_memory();
+  if (window.memory == nullptr && mob_team_alloc(window.members->team, own_bytes,
+                                                 asked_alignment(info), &window.memory) != MOB_OK) {
     return false;
   }
   const bool is_placed =
@@ -243,11 +244,20 @@ MOBIUS_MPI_TWIN(Win_detach)(MPI_Win win, const void* base) {
 
 MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   Window* window = win != nullptr ? find_window(*win) : nullptr;
+  if (window == nullptr && win != nullptr && is_spare(*win)) *win = MPI_WIN_NULL;
   if (window == nullptr) return real::Win_free(win);
   if (is_in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
   const Progressing progressing;
   // This process completes its operations in the window before any member frees its part.
   static_cast<void>(mob_flush_all());
+  if (keep_as_spare(window)) {
+    windows.remove(window);
+    release_memory(window);
+    leave_members(window->members);
+    windows.give_back(window);
+    *win = MPI_WIN_NULL;
+    return MPI_SUCCESS;
+  }
   // Its callbacks may still look at the window.
   const int result = free_carrier(*window, win);
   if (result != MPI_SUCCESS) return result;

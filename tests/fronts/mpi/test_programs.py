@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,22 @@ def test_one_thread_at_a_time_makes_or_frees_windows_of_the_mpi(mpi: Mpi, tmp_pa
     if "SKIP: " in done.out:
         pytest.skip(done.out.partition("SKIP: ")[2].splitlines()[0])
     assert "threads passed" in done.out, done.told
+
+
+@pytest.mark.parametrize(
+    "count", [2, pytest.param(1, marks=pytest.mark.full), pytest.param(3, marks=pytest.mark.full)]
+)
+def test_freed_windows_leave_parts_to_the_next_ones(mpi: Mpi, count: int, tmp_path: Path) -> None:
+    """Else each needs a new window of the MPI; what a program gave to a window ends with it."""
+    binary = mpi.compile("again.c", tmp_path / "again")
+    counting = mpi.compile("count_made.c", tmp_path / "count_made.so", "-shared", "-fPIC")
+    done = mpi.by_mobius(count, binary, "as-new", env={"LD_PRELOAD": str(counting)})
+    assert done.code == 0, done.told
+    assert "again passed" in done.out, done.told
+    counted = re.findall(r"the MPI made (\d+) windows and freed (\d+)", done.err)
+    assert len(counted) == count, done.told
+    # 184 windows over three communicators.
+    assert all(int(made) == int(freed) < 40 for made, freed in counted), done.told
 
 
 def skip_without_sessions(mpi: Mpi) -> None:
