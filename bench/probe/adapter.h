@@ -107,6 +107,10 @@ typedef int probe_main_t(probe_rank_t* rank, const void* context);
 /** Name for the records: the file's name without "adapter_". */
 extern const char probe_adapter_name[];
 
+/** The size of what `rank->state` points to. Each cell gets a copy of it, made before probe_open(),
+ * because several cells may be open at once. */
+extern const size_t probe_state_bytes;
+
 /** Joins, runs `main` once per rank (in the calling process, or in threads of it), leaves.
  *  @return exit status: that of `main`; the largest if several ran here */
 int probe_launch(int argc, char** argv, probe_main_t* main, const void* context);

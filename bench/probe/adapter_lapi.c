@@ -25,6 +25,8 @@ const char probe_adapter_name[] = "lapi";
 enum { PAGE = 4096, STATIC_BYTES = 20 << 20 };
 
 static unsigned char static_region[STATIC_BYTES] __attribute__((aligned(PAGE)));
+static size_t static_used; /* the array is divided among the cells that are open */
+static int static_users;
 static lapi_cntr_t arrived;   /* incremented by the peer */
 static lapi_cntr_t completed; /* incremented by own operations */
 static probe_note_t board;    /* for notes of the peer */
@@ -38,6 +40,8 @@ typedef struct library {
   lapi_cntr_t* peer_arrived;
   probe_note_t* peer_board;
 } library_t;
+
+const size_t probe_state_bytes = sizeof(library_t);
 
 /* ---- steps ---- */
 
@@ -93,8 +97,10 @@ const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t byte
   if (cell->sync != PROBE_FLUSH)
     return "LAPI synchronises by counters, which are measured as flush";
   if (cell->memory == PROBE_ALLOCATE) {
-    if (bytes > sizeof static_region) return "the probe's static array is smaller";
-    library->region = static_region;
+    if (bytes > sizeof static_region - static_used) return "the probe's static array is smaller";
+    library->region = static_region + static_used;
+    static_used += (bytes + PAGE - 1) / PAGE * PAGE;
+    static_users++;
     memset(library->region, 0, bytes);
   } else if (cell->memory == PROBE_CREATE) {
     void* memory = NULL;
@@ -115,7 +121,10 @@ const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t byte
 int probe_close(probe_rank_t* rank) {
   library_t* library = rank->state;
   int error = LAPI_Gfence(library->handle);
-  if (library->region != static_region) free(library->region);
+  if (library->cell->memory != PROBE_ALLOCATE)
+    free(library->region);
+  else if (--static_users == 0)
+    static_used = 0;
   library->region = NULL;
   return error;
 }

@@ -32,15 +32,23 @@ const char probe_adapter_name[] = "limits";
 typedef struct shared {
   pthread_barrier_t barrier;
   probe_note_t notes[PROBE_RANKS];
-  unsigned char* regions[PROBE_RANKS];
-  size_t region_bytes[PROBE_RANKS]; /* each rank uses its own: ranks open and close independently */
-  const probe_cell_t* cells[PROBE_RANKS];
+  unsigned char* regions[PROBE_RANKS]; /* while a cell is opened */
   probe_main_t* main;
   const void* context;
 } shared_t;
 
+typedef struct library {
+  shared_t* shared;
+  const probe_cell_t* cell;
+  unsigned char *region, *peer;
+  size_t bytes;
+} library_t;
+
+const size_t probe_state_bytes = sizeof(library_t);
+
 typedef struct thread {
   probe_rank_t rank;
+  library_t library;
   int status;
 } thread_t;
 
@@ -88,11 +96,10 @@ PROBE_DEFINE_COMPLETION(completion_copy, copy)
 /* ---- adapter ---- */
 
 probe_loop_t* probe_prepare(probe_rank_t* rank, probe_transfer_t* transfer) {
-  shared_t* shared = rank->state;
-  unsigned char* peer = shared->regions[1 - rank->rank];
-  transfer->peer_data = peer + transfer->peer_data_offset;
-  transfer->peer_flag = (uint64_t*)(void*)(peer + transfer->peer_flag_offset);
-  if (shared->cells[rank->rank]->operation == PROBE_COPY) return completion_copy;
+  const library_t* library = rank->state;
+  transfer->peer_data = library->peer + transfer->peer_data_offset;
+  transfer->peer_flag = (uint64_t*)(void*)(library->peer + transfer->peer_flag_offset);
+  if (library->cell->operation == PROBE_COPY) return completion_copy;
   switch (transfer->bytes) {
     case 8:
       return line_8;
@@ -108,38 +115,43 @@ probe_loop_t* probe_prepare(probe_rank_t* rank, probe_transfer_t* transfer) {
 }
 
 int probe_settle(probe_rank_t* rank) {
-  shared_t* shared = rank->state;
+  shared_t* shared = ((library_t*)rank->state)->shared;
   pthread_barrier_wait(&shared->barrier);
   return 0;
 }
 
 const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t bytes, void** region) {
-  shared_t* shared = rank->state;
+  library_t* library = rank->state;
   int line = cell->experiment == PROBE_PINGPONG && cell->operation == PROBE_LINE;
   int copied = cell->experiment == PROBE_COMPLETION && cell->operation == PROBE_COPY;
   if ((!line && !copied) || cell->sync != PROBE_NONE || cell->memory != PROBE_LOCAL)
     return "the limits are pingpong:line:none:local and completion:copy:none:local";
   void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  const int error = errno;
+  library->shared->regions[rank->rank] = memory;
+  probe_settle(rank);
+  library->peer = library->shared->regions[1 - rank->rank];
+  probe_settle(rank); /* the next cell may use the place now */
   if (memory == MAP_FAILED) {
     snprintf(rank->explained, sizeof rank->explained, "mmap of %zu bytes: %s", bytes,
-             strerror(errno));
+             strerror(error));
     return rank->explained;
   }
-  shared->cells[rank->rank] = cell;
-  shared->region_bytes[rank->rank] = bytes;
-  shared->regions[rank->rank] = memory;
+  library->cell = cell;
+  library->region = memory;
+  library->bytes = bytes;
   *region = memory;
   return NULL;
 }
 
 int probe_close(probe_rank_t* rank) {
-  shared_t* shared = rank->state;
+  const library_t* library = rank->state;
   probe_settle(rank); /* the peer may still use it */
-  return munmap(shared->regions[rank->rank], shared->region_bytes[rank->rank]) == 0 ? 0 : errno;
+  return munmap(library->region, library->bytes) == 0 ? 0 : errno;
 }
 
 int probe_exchange(probe_rank_t* rank, const probe_note_t* mine, probe_note_t* theirs) {
-  shared_t* shared = rank->state;
+  shared_t* shared = ((library_t*)rank->state)->shared;
   shared->notes[rank->rank] = *mine;
   probe_settle(rank);
   *theirs = shared->notes[1 - rank->rank];
@@ -158,7 +170,7 @@ void probe_abort(probe_rank_t* rank, int status) {
 
 static void* run_thread(void* argument) {
   thread_t* thread = argument;
-  shared_t* shared = thread->rank.state;
+  const shared_t* shared = thread->library.shared;
   thread->status = shared->main(&thread->rank, shared->context);
   return NULL;
 }
@@ -176,7 +188,8 @@ int probe_launch(int argc, char** argv, probe_main_t* main, const void* context)
   for (int i = 0; i < PROBE_RANKS; i++) {
     threads[i].rank.rank = i;
     threads[i].rank.size = PROBE_RANKS;
-    threads[i].rank.state = &shared;
+    threads[i].library.shared = &shared;
+    threads[i].rank.state = &threads[i].library;
     snprintf(threads[i].rank.library, sizeof threads[i].rank.library, "limit");
     snprintf(threads[i].rank.version, sizeof threads[i].rank.version, "glibc %s",
              gnu_get_libc_version());

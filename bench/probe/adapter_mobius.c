@@ -28,6 +28,8 @@ typedef struct library {
   mob_mem_t board; /* one probe_note_t per rank, for notes of the peer */
 } library_t;
 
+const size_t probe_state_bytes = sizeof(library_t);
+
 /* ---- steps ---- */
 
 typedef uint64_t __attribute__((may_alias)) word8_t;

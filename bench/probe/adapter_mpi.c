@@ -43,6 +43,8 @@ typedef struct library {
   int separate; /* the window has two copies: plain loads need MPI_Win_sync first */
 } library_t;
 
+const size_t probe_state_bytes = sizeof(library_t);
+
 /* ---- steps ---- */
 
 #define TRY(call)                                   \

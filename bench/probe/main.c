@@ -53,6 +53,34 @@ static void pin(const probe_rank_t* rank, const probe_options_t* options, char* 
              rank->rank, cpu, strerror(errno));
 }
 
+typedef struct group {
+  probe_session_t* session;
+  const probe_cell_t* cells;
+  int right;
+} group_t;
+
+static void measure_one(void* context, int index) {
+  group_t* group = context;
+  group->right &= probe_measure_cell(group->session, &group->cells[index]);
+}
+
+/* Returns 0 if some data were wrong. */
+static int measure_all(probe_session_t* session) {
+  const probe_options_t* options = session->options;
+  group_t group = {session, options->cells, 1};
+  for (int first = 0, last; first < options->cell_count; first = last) {
+    last = first + 1;
+    group.cells = &options->cells[first];
+    if (session->turns == NULL) {
+      measure_one(&group, 0);
+      continue;
+    }
+    while (last < options->cell_count && options->groups[last] == options->groups[first]) last++;
+    turns_run(session->turns, options->groups[first], last - first, measure_one, &group);
+  }
+  return group.right;
+}
+
 static int rank_main(probe_rank_t* rank, const void* context) {
   const probe_options_t* options = context;
   probe_session_t session;
@@ -81,6 +109,11 @@ static int rank_main(probe_rank_t* rank, const void* context) {
       snprintf(problem, sizeof problem, "--out: cannot write '%.200s' (%s)", options->out,
                strerror(errno));
   }
+  if (options->turns != NULL && problem[0] == '\0') {
+    const char* reason;
+    session.turns = turns_open(options->turns, rank->size, rank->rank, &reason);
+    if (session.turns == NULL) snprintf(problem, sizeof problem, "%s", reason);
+  }
   int status = agree(rank, problem);
   if (status != kMeasured) {
     if (session.file != NULL) fclose(session.file);
@@ -89,8 +122,7 @@ static int rank_main(probe_rank_t* rank, const void* context) {
 
   if (rank->rank == 0) session.timer = probe_timer_measure();
   probe_write_environment(session.file, rank, &session.timer, options->cpus);
-  for (int i = 0; i < options->cell_count; i++)
-    if (!probe_measure_cell(&session, &options->cells[i])) status = kFailed;
+  if (!measure_all(&session)) status = kFailed;
 
   if (session.file != NULL) {
     if (status == kMeasured) probe_write_done(session.file);
@@ -101,6 +133,7 @@ static int rank_main(probe_rank_t* rank, const void* context) {
       status = kFailed;
     }
   }
+  if (session.turns != NULL) turns_close(session.turns);
   return status;
 }
 

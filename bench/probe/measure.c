@@ -10,11 +10,13 @@
 enum {
   kRun = 1, /* commands of rank 0 to rank 1 */
   kStop = 2,
-  kMaxOverheadPart = 50,        /* timer overhead: at most one such part of a batch */
-  kSamplesFactor = 4,           /* limit of samples, as a multiple of the minimum */
-  kWarmupNs = 1000000,          /* warm up for at least this time … */
-  kWarmupRepetitions = 8,       /* … and so many repetitions */
-  kLeadInNs = 20000,            /* untimed start of each interval, which synchronises the ranks */
+  kMaxOverheadPart = 50,  /* timer overhead: at most one such part of a batch */
+  kSamplesFactor = 4,     /* limit of samples, as a multiple of the minimum */
+  kWarmupNs = 1000000,    /* warm up for at least this time … */
+  kWarmupRepetitions = 8, /* … and so many repetitions */
+  kLeadInNs = 20000,      /* untimed start of each interval, which synchronises the ranks */
+  kSamplesOfSlice = 24,   /* in turns: of a cell and size in a round, at most */
+  kMostRounds = 256,
   kDirectionTimed = PROBE_RANKS /* the pattern's direction for data that goes back and forth */
 };
 
@@ -26,7 +28,9 @@ typedef struct measurement {
   size_t peer_data_offset;
   probe_transfer_t transfer;
   probe_loop_t* loop;
-  uint64_t legs; /* of a repetition */
+  uint64_t legs;    /* of a repetition */
+  probe_rank_t own; /* with a state of its own: several cells may be open at once */
+  probe_rounds_t rounds;
 } measurement_t;
 
 /* An interval of timed batches in a row. */
@@ -227,6 +231,52 @@ static uint64_t measure(measurement_t* m, double* samples_ns, uint64_t* batch) {
   }
 }
 
+/* The samples of a slice, after a start that does not count: the caches are another library's. */
+static uint64_t take_slice(measurement_t* m, int64_t length_ns, uint64_t batch,
+                           double repetition_ns, double* samples_ns, uint64_t room) {
+  uint64_t count = repetitions_for((double)length_ns, repetition_ns * (double)batch);
+  if (count > kSamplesOfSlice) count = kSamplesOfSlice;
+  if (count > room) count = room;
+  const double lead_in_ns = (double)length_ns / 8 > kLeadInNs ? (double)length_ns / 8 : kLeadInNs;
+  if (count > 0) lead(m, repetitions_for(lead_in_ns, repetition_ns), batch, count, samples_ns);
+  return count;
+}
+
+/* The same in turns, which both ranks call. Rank 0 gets the number of samples and their batch. */
+static uint64_t measure_in_turns(measurement_t* m, double* samples_ns, uint64_t* batch) {
+  turns_t* turns = m->session->turns;
+  const uint64_t room = kSamplesOfSlice * kMostRounds;
+  turns_slice_t slice;
+  double repetition_ns = 0;
+  uint64_t taken = 0;
+  if (m->rank->rank == 0) {
+    repetition_ns = warm_up(m);
+    *batch = choose_batch(m, repetition_ns);
+    const double part_ns = (double)turns_length_ns(turns) / kSamplesOfSlice;
+    const uint64_t enough = repetitions_for(part_ns, repetition_ns);
+    if (enough > *batch) *batch = enough;
+    stop(m);
+  } else {
+    follow(m);
+  }
+  m->rounds.count = 0;
+  while (turns_slice(turns, &slice)) {
+    if (m->rank->rank != 0) {
+      follow(m);
+      continue;
+    }
+    const uint64_t more =
+        take_slice(m, slice.length_ns, *batch, repetition_ns, samples_ns + taken, room - taken);
+    if (more > 0 && m->rounds.count < kMostRounds) {
+      m->rounds.of[m->rounds.count].round = slice.round;
+      m->rounds.of[m->rounds.count++].samples = more;
+      taken += more;
+    }
+    stop(m);
+  }
+  return taken;
+}
+
 /* ---- one size, one cell ---- */
 
 static void place(measurement_t* m, size_t bytes) {
@@ -256,7 +306,9 @@ static int measure_size(measurement_t* m, size_t bytes, double* samples_ns) {
 
   probe_pattern_fill(&timed, m->rank->rank != source_of(m, 0), &m->transfer);
   settle(m);
-  if (m->rank->rank == 0) {
+  if (m->session->turns != NULL) {
+    count = measure_in_turns(m, samples_ns, &batch);
+  } else if (m->rank->rank == 0) {
     count = measure(m, samples_ns, &batch);
     stop(m);
   } else {
@@ -265,7 +317,7 @@ static int measure_size(measurement_t* m, size_t bytes, double* samples_ns) {
   /* Data that went back and forth must be at both ends. */
   if (!compare_regions(m, &timed, "after the timed repetitions")) return 0;
   if (!verify(m, 1, "after timing")) return 0;
-  probe_write_samples(m->session->file, m->cell, bytes, batch, samples_ns, count);
+  probe_write_samples(m->session->file, m->cell, bytes, batch, samples_ns, count, &m->rounds);
   return 1;
 }
 
@@ -291,23 +343,38 @@ static int open_cell(measurement_t* m, size_t bytes) {
   return 0;
 }
 
+static void free_cell(measurement_t* m) {
+  free(m->own.state);
+  free(m->rounds.of);
+}
+
 int probe_measure_cell(probe_session_t* session, const probe_cell_t* cell) {
   const probe_options_t* options = session->options;
   measurement_t m;
   memset(&m, 0, sizeof m);
   m.session = session;
-  m.rank = session->rank;
   m.cell = cell;
+  m.own = *session->rank;
+  m.rank = &m.own;
+  m.own.state = malloc(probe_state_bytes);
+  m.rounds.of = calloc(kMostRounds, sizeof *m.rounds.of);
+  if (m.own.state == NULL || m.rounds.of == NULL) give_up(&m, "no memory for the cell");
+  memcpy(m.own.state, session->rank->state, probe_state_bytes);
   m.legs = cell->experiment == PROBE_PINGPONG ? PROBE_RANKS : 1;
   probe_write_start(session->file, cell);
 
   size_t largest = 0;
   for (int i = 0; i < options->size_count; i++)
     if (options->sizes[i] > largest) largest = options->sizes[i];
-  if (!open_cell(&m, largest + PROBE_REGION_EXTRA_BYTES)) return 1;
+  if (!open_cell(&m, largest + PROBE_REGION_EXTRA_BYTES)) {
+    free_cell(&m);
+    return 1;
+  }
 
   /* Writes to all pages now, so that no page is first touched while timing. */
-  size_t room = (size_t)(kSamplesFactor * options->min_samples) * sizeof(double);
+  size_t room = (size_t)(kSamplesFactor * options->min_samples);
+  if (session->turns != NULL) room = kSamplesOfSlice * kMostRounds;
+  room *= sizeof(double);
   double* samples_ns = malloc(room);
   if (samples_ns == NULL) give_up(&m, "no memory for the samples; lower --min-samples");
   memset(samples_ns, 0, room);
@@ -316,7 +383,8 @@ int probe_measure_cell(probe_session_t* session, const probe_cell_t* cell) {
   for (int i = 0; i < options->size_count; i++)
     right &= measure_size(&m, options->sizes[i], samples_ns);
   free(samples_ns);
-  check(&m, probe_close(session->rank));
+  check(&m, probe_close(m.rank));
+  free_cell(&m);
   probe_write_end(session->file, cell);
   return right;
 }

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "../turns/turns.h"
 #include "adapter.h"
 #include "options.h"
 #include "timer.h"
@@ -19,6 +20,7 @@ typedef struct probe_session {
   const probe_options_t* options;
   probe_timer_t timer; /* rank 0 */
   FILE* file;          /* rank 0, else null */
+  turns_t* turns;      /* null: samples are taken at once */
 } probe_session_t;
 
 /** Measures a cell. An error of the library in the middle ends the launch (probe_abort()): the

@@ -24,6 +24,8 @@ const char probe_usage[] =
     "  --max-seconds S   time of one cell and size once it has them (0.25)\n"
     "  --pin CPU,CPU     CPU of each rank (not pinned)\n"
     "  --seed N          decides the data that are sent (1)\n"
+    "  --turns FILE:N    measures in turns, as program N of this board (bench/turns)\n"
+    "  --groups N,N...   group of each cell, ascending; one is measured in the same rounds (0)\n"
     "  --help            this text\n"
     "\n"
     "Exit status: 0 every cell was measured or refused, 2 bad arguments, 1 otherwise.\n";
@@ -165,10 +167,33 @@ static int parse_pin(const char* text, probe_options_t* options) {
   return 0;
 }
 
+/* As many numbers as cells are checked at the end. */
+static int parse_groups(const char* text, probe_options_t* options) {
+  options->group_count = 0;
+  while (text != NULL) {
+    const char* part;
+    uint64_t group;
+    size_t length = take_part(&text, ',', &part);
+    const int last = options->group_count > 0 ? options->groups[options->group_count - 1] : 0;
+    if (options->group_count == PROBE_MAX_CELLS ||
+        !parse_number(part, length, (uint64_t)last, 100000, &group)) {
+      snprintf(options->problem, PROBE_TEXT_BYTES, "--groups: expected ascending numbers");
+      return 0;
+    }
+    options->groups[options->group_count++] = (int)group;
+  }
+  return 1;
+}
+
 static int parse_option(const char* name, const char* value, probe_options_t* options) {
   if (strcmp(name, "--cells") == 0) return parse_cells(value, options);
   if (strcmp(name, "--sizes") == 0) return parse_sizes(value, options);
   if (strcmp(name, "--pin") == 0) return parse_pin(value, options);
+  if (strcmp(name, "--groups") == 0) return parse_groups(value, options);
+  if (strcmp(name, "--turns") == 0) {
+    options->turns = value;
+    return 1;
+  }
   if (strcmp(name, "--out") == 0) {
     options->out = value;
     return 1;
@@ -198,7 +223,8 @@ static int parse_option(const char* name, const char* value, probe_options_t* op
 
 void probe_options_parse(int argc, char** argv, probe_options_t* options) {
   static const char* const kNames[] = {"--cells",       "--sizes", "--out",  "--min-samples",
-                                       "--max-seconds", "--pin",   "--seed", NULL};
+                                       "--max-seconds", "--pin",   "--seed", "--turns",
+                                       "--groups",      NULL};
   memset(options, 0, sizeof *options);
   options->min_samples = 100;
   options->max_seconds = 0.25;
@@ -229,4 +255,6 @@ void probe_options_parse(int argc, char** argv, probe_options_t* options) {
              options->cell_count == 0   ? "--cells"
              : options->size_count == 0 ? "--sizes"
                                         : "--out");
+  else if (options->group_count > 0 && options->group_count != options->cell_count)
+    snprintf(options->problem, PROBE_TEXT_BYTES, "--groups: one number for each cell");
 }

@@ -21,6 +21,10 @@ typedef struct probe_options {
   double max_seconds;
   int cpus[PROBE_RANKS]; /* -1: not pinned */
   uint64_t seed;
+  const char* turns;           /* as --turns, or null: samples are taken at once */
+  int groups[PROBE_MAX_CELLS]; /* of each cell, ascending: with turns, a group is measured together
+                                */
+  int group_count;
   int help;
   char problem[PROBE_TEXT_BYTES]; /* the error in the arguments, or "" */
 } probe_options_t;

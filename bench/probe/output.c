@@ -80,11 +80,15 @@ void probe_write_start(FILE* file, const probe_cell_t* cell) {
 }
 
 void probe_write_samples(FILE* file, const probe_cell_t* cell, size_t bytes, uint64_t batch,
-                         const double* samples_ns, uint64_t count) {
+                         const double* samples_ns, uint64_t count, const probe_rounds_t* rounds) {
   if (file == NULL) return;
   write_head(file, "samples", cell);
   fprintf(file, ",\"bytes\":%zu,\"batch\":%" PRIu64 ",\"samples_ns\":[", bytes, batch);
   for (uint64_t i = 0; i < count; i++) fprintf(file, i > 0 ? ",%.3f" : "%.3f", samples_ns[i]);
+  if (rounds->count > 0) fputs("],\"rounds\":[", file);
+  for (uint64_t i = 0; i < rounds->count; i++)
+    fprintf(file, i > 0 ? ",[%" PRIu64 ",%" PRIu64 "]" : "[%" PRIu64 ",%" PRIu64 "]",
+            rounds->of[i].round, rounds->of[i].samples);
   fputs("],\"verified\":true", file);
   write_tail(file);
 }

@@ -42,6 +42,8 @@ static const char kUsage[] =
     "  --port-file FILE  by which two programs meet for comm=applications, started alike but for\n"
     "  --joins yes|no    which of them connects (no)\n"
     "  --interface NAME  network interface of plain sockets (the first that is up)\n"
+    "  --turns FILE:N    measures in turns, as program N of this board (bench/turns)\n"
+    "  --groups N,N...   group of each cell, ascending; one is measured in the same rounds (0)\n"
     "  --list            blocks of this library\n"
     "\n"
     "Exit status: 0 every cell was measured or refused, 2 bad arguments, 1 otherwise.\n";
@@ -53,6 +55,9 @@ typedef struct options {
   const char* out;
   int pins[64];
   int pin_count;
+  const char* turns; /* as --turns */
+  int groups[SUITE_MAX_CELLS];
+  int group_count;
   int help, list;
   char problem[SUITE_TEXT_BYTES];
 } options_t;
@@ -151,6 +156,10 @@ static int parse_option(const char* name, const char* value, options_t* options,
   const char* rest = value;
   uint64_t number;
   if (strcmp(name, "--cells") == 0) return parse_cells(value, options);
+  if (strcmp(name, "--turns") == 0) {
+    options->turns = value;
+    return 1;
+  }
   if (strcmp(name, "--out") == 0) {
     options->out = value;
     return 1;
@@ -172,6 +181,14 @@ static int parse_option(const char* name, const char* value, options_t* options,
     if (options->job->joins || strcmp(value, "no") == 0) return 1;
   } else if (strcmp(name, "--sizes") == 0) {
     if (parse_sizes(value, session)) return 1;
+  } else if (strcmp(name, "--groups") == 0) {
+    uint64_t least = 0;
+    while (rest != NULL && options->group_count < SUITE_MAX_CELLS &&
+           parse_number(rest, ',', least, 100000, &number, &rest)) {
+      options->groups[options->group_count++] = (int)number;
+      least = number;
+    }
+    if (rest == NULL) return 1;
   } else if (strcmp(name, "--pin") == 0) {
     while (rest != NULL && options->pin_count < 64 &&
            parse_number(rest, ',', 0, CPU_SETSIZE - 1, &number, &rest))
@@ -216,6 +233,8 @@ static void parse(int argc, char** argv, options_t* options, suite_session_t* se
   if (!options->help && !options->list && (options->cell_count == 0 || session->size_count == 0))
     snprintf(options->problem, SUITE_TEXT_BYTES, "%s is missing; see --help",
              options->cell_count == 0 ? "--cells" : "--sizes");
+  if (options->group_count > 0 && options->group_count != options->cell_count)
+    snprintf(options->problem, SUITE_TEXT_BYTES, "--groups: one number for each cell");
 }
 
 static void list(void) {
@@ -307,18 +326,36 @@ static void find_turns(options_t* options) {
   }
 }
 
+typedef struct group {
+  suite_session_t* session;
+  const suite_cell_t* cells;
+} group_t;
+
+static void measure_one(void* context, int index) {
+  const group_t* group = context;
+  suite_session_t* session = group->session;
+  const suite_cell_t* cell = &group->cells[index];
+  suite_record_text(session, "start", cell, NULL, NULL);
+  const suite_experiment_block_t* experiment =
+      (const suite_experiment_block_t*)suite_find(SUITE_EXPERIMENT, cell->experiment);
+  const char* refused = experiment != NULL ? experiment->measure(session, cell)
+                                           : "there is no such experiment in this program";
+  if (refused != NULL)
+    suite_record_text(session, "refused", cell, "reason", refused);
+  else
+    suite_record_text(session, "end", cell, NULL, NULL);
+}
+
 static int measure_all(suite_session_t* session, const options_t* options) {
-  for (int i = 0; i < options->cell_count; i++) {
-    const suite_cell_t* cell = &options->cells[i];
-    suite_record_text(session, "start", cell, NULL, NULL);
-    const suite_experiment_block_t* experiment =
-        (const suite_experiment_block_t*)suite_find(SUITE_EXPERIMENT, cell->experiment);
-    const char* refused = experiment != NULL ? experiment->measure(session, cell)
-                                             : "there is no such experiment in this program";
-    if (refused != NULL)
-      suite_record_text(session, "refused", cell, "reason", refused);
-    else
-      suite_record_text(session, "end", cell, NULL, NULL);
+  for (int first = 0, last; first < options->cell_count; first = last) {
+    group_t group = {session, &options->cells[first]};
+    last = first + 1;
+    if (session->turns == NULL) {
+      measure_one(&group, 0);
+      continue;
+    }
+    while (last < options->cell_count && options->groups[last] == options->groups[first]) last++;
+    turns_run(session->turns, options->groups[first], last - first, measure_one, &group);
   }
   return session->wrong ? kFailed : kMeasured;
 }
@@ -350,6 +387,8 @@ static int run(suite_session_t* session, options_t* options) {
                options->out, strerror(errno));
   }
   const char* problem = options->problem[0] != '\0' ? options->problem : NULL;
+  if (problem == NULL && options->turns != NULL && !job->child)
+    session->turns = turns_open(options->turns, job->size, job->rank, &problem);
   problem = suite_agree(session, &session->world, problem);
   if (problem != NULL) {
     if (leader) fprintf(stderr, "suite_%s: %s\n", suite_library.name, problem);
@@ -358,7 +397,7 @@ static int run(suite_session_t* session, options_t* options) {
   pin(job, options);
   session->timer_overhead_ns = timer_overhead_ns();
   int status = write_environment(session, options);
-  find_turns(options);
+  if (session->turns == NULL) find_turns(options);
   if (status == kMeasured) status = measure_all(session, options);
   if (session->out != NULL) {
     if (status == kMeasured) suite_record_text(session, "done", NULL, NULL, NULL);

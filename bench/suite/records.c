@@ -48,6 +48,10 @@ void suite_record_samples(suite_session_t* session, const suite_cell_t* cell, co
   fprintf(file, ",\"bytes\":%zu,\"batch\":%" PRIu64 ",\"samples_ns\":[", bytes, times->batch);
   for (uint64_t i = 0; i < times->count; i++)
     fprintf(file, i > 0 ? ",%.3f" : "%.3f", times->samples_ns[i]);
+  if (times->round_count > 0) fputs("],\"rounds\":[", file);
+  for (uint64_t i = 0; i < times->round_count; i++)
+    fprintf(file, i > 0 ? ",[%" PRIu64 ",%" PRIu64 "]" : "[%" PRIu64 ",%" PRIu64 "]",
+            times->rounds[i].round, times->rounds[i].samples);
   fputs("],\"verified\":true", file);
   end(file);
 }

@@ -7,6 +7,7 @@
  * Tools for experiments: the opened blocks of a cell, a leg, verification, times, records.
  */
 
+#include "../turns/turns.h"
 #include "suite.h"
 
 enum { SUITE_MAX_CELLS = 1024, SUITE_MAX_SIZES = 256, SUITE_MOST_BYTES = 1 << 28 };
@@ -24,6 +25,7 @@ typedef struct suite_session {
   int wrong; /* some data were wrong */
   /* Time of a sample that does not count; repetitions add to it. */
   int64_t aside_ns;
+  turns_t* turns; /* null: samples are taken at once */
 } suite_session_t;
 
 /** The opened blocks of a cell. */
@@ -110,11 +112,19 @@ typedef struct suite_times {
   double* samples_ns; /* the leader's; each the mean of a batch, per repetition */
   uint64_t count, batch;
   uint64_t repetitions; /* including untimed ones; the same at every rank */
+  /* In turns: the rounds in which samples were taken, in their order. */
+  struct {
+    uint64_t round, samples;
+  }* rounds;
+  uint64_t round_count;
 } suite_times_t;
 
 /** Collective. @return 0 or an error of `repeat` or the library; suite_times_free() in any case */
 int suite_time(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat, void* context,
                suite_times_t* times);
+/** In turns: measures several things, each in a turn of its own of every round. */
+int suite_time_beside(suite_session_t* session, suite_comm_t* comm, int count,
+                      suite_repeat_t* const* repeats, void* const* contexts, suite_times_t* times);
 /** One of several turns, which together take as long as suite_time(). Appends its samples to
  * `times`, all zeros before the first turn. The beginning of a turn does not count: the library has
  * to adapt to a new pattern. */

@@ -13,7 +13,9 @@ enum {
   kSlowNs = 50000000, /* slower repetitions are timed one by one, and few of them */
   kLeastSamples = 8,  /* the fewest samples of slow repetitions */
   kUsedTo = 8,        /* the most batches at the start of a later turn that do not count */
-  kFewSamples = 3
+  kFewSamples = 3,
+  kSamplesOfSlice = 24, /* in turns: in a round, at most */
+  kMostRounds = 256
 };
 
 /* The leader's order to the others; batch 0: stop. */
@@ -165,8 +167,92 @@ static int lead(timing_t* t) {
   return suite_library.share(t->comm, t->comm->leader, &last, sizeof last);
 }
 
+/* The samples of a slice, after a batch that does not count: the caches are another library's. */
+static int take_slice(timing_t* t, const turns_slice_t* slice, double repetition_ns) {
+  suite_times_t* times = t->times;
+  const double batch_ns = repetition_ns * (double)times->batch;
+  double wanted = (double)slice->length_ns / (batch_ns > 1 ? batch_ns : 1);
+  uint64_t count = wanted < 1 ? 1 : wanted > kSamplesOfSlice ? kSamplesOfSlice : (uint64_t)wanted;
+  if (times->round_count == kMostRounds || times->count + count > kMostSamples) return 0;
+  double unused;
+  order_t order = {times->batch, 1};
+  int error = batch_ns < (double)slice->length_ns ? run(t, order, &unused) : 0;
+  order.count = count;
+  if (error == 0) error = run(t, order, times->samples_ns + times->count);
+  if (error != 0) return error;
+  times->rounds[times->round_count].round = slice->round;
+  times->rounds[times->round_count++].samples = count;
+  times->count += count;
+  return 0;
+}
+
+/* What a rank measures in turns: the timings of `count` things. */
+static int lead_in_turns(timing_t* timings, int count) {
+  enum { kMost = 8 };
+  timing_t* first = &timings[0];
+  turns_t* turns = first->session->turns;
+  turns_slice_t slice;
+  double repetition_ns[kMost];
+  order_t stop = {0, 0};
+  int error = 0;
+  for (int i = 0; i < count && error == 0; i++) {
+    suite_times_t* times = timings[i].times;
+    error = choose_batch(&timings[i], &times->batch, &repetition_ns[i]);
+    const double part_ns = (double)turns_length_ns(turns) / kSamplesOfSlice;
+    const double enough = part_ns / (repetition_ns[i] > 0.1 ? repetition_ns[i] : 0.1);
+    if (enough > (double)times->batch) times->batch = (uint64_t)enough + 1;
+    stop.batch = 0;
+    if (error == 0)
+      error = suite_library.share(first->comm, first->comm->leader, &stop, sizeof stop);
+  }
+  while (error == 0 && turns_slice(turns, &slice)) {
+    if (slice.which >= count) continue;
+    error = take_slice(&timings[slice.which], &slice, repetition_ns[slice.which]);
+    stop.batch = 0;
+    if (error == 0)
+      error = suite_library.share(first->comm, first->comm->leader, &stop, sizeof stop);
+  }
+  return error;
+}
+
+static int follow_in_turns(timing_t* timings, int count) {
+  turns_slice_t slice;
+  int error = 0;
+  for (int i = 0; i < count && error == 0; i++) error = follow(&timings[i]);
+  while (error == 0 && turns_slice(timings[0].session->turns, &slice))
+    if (slice.which < count) error = follow(&timings[slice.which]);
+  return error;
+}
+
+/* Writes to all pages now, so that no page is first touched while timing. */
+static void make_room(suite_times_t* times) {
+  const size_t bytes = (kMostSamples + kUsedTo) * sizeof(double);
+  if (times->samples_ns == NULL) times->samples_ns = malloc(bytes);
+  if (times->samples_ns == NULL) abort();
+  memset(times->samples_ns, 0, bytes);
+}
+
+int suite_time_beside(suite_session_t* session, suite_comm_t* comm, int count,
+                      suite_repeat_t* const* repeats, void* const* contexts, suite_times_t* times) {
+  enum { kMost = 8 };
+  timing_t timings[kMost];
+  for (int i = 0; i < count; i++) {
+    const timing_t timing = {session, comm, repeats[i], contexts[i], &times[i], 1};
+    timings[i] = timing;
+    memset(&times[i], 0, sizeof times[i]);
+    if (comm->rank != comm->leader) continue;
+    make_room(&times[i]);
+    times[i].rounds = calloc(kMostRounds, sizeof *times[i].rounds);
+    if (times[i].rounds == NULL) abort();
+  }
+  if (count > 1) turns_want(session->turns, count);
+  return comm->rank == comm->leader ? lead_in_turns(timings, count)
+                                    : follow_in_turns(timings, count);
+}
+
 int suite_time(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat, void* context,
                suite_times_t* times) {
+  if (session->turns != NULL) return suite_time_beside(session, comm, 1, &repeat, &context, times);
   memset(times, 0, sizeof *times);
   return suite_time_turn(session, comm, repeat, context, 1, times);
 }
@@ -175,18 +261,15 @@ int suite_time_turn(suite_session_t* session, suite_comm_t* comm, suite_repeat_t
                     void* context, int turns, suite_times_t* times) {
   timing_t t = {session, comm, repeat, context, times, turns};
   if (comm->rank != comm->leader) return follow(&t);
-  if (times->samples_ns == NULL) {
-    /* Writes to all pages now, so that no page is first touched while timing. */
-    times->samples_ns = malloc((kMostSamples + 8) * sizeof(double));
-    if (times->samples_ns == NULL) abort();
-    memset(times->samples_ns, 0, (kMostSamples + 8) * sizeof(double));
-  }
+  if (times->samples_ns == NULL) make_room(times);
   return lead(&t);
 }
 
 void suite_times_free(suite_times_t* times) {
   free(times->samples_ns);
+  free(times->rounds);
   times->samples_ns = NULL;
+  times->rounds = NULL;
 }
 
 void suite_times_divide(suite_times_t* times, double parts) {

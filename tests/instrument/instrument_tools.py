@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from mobius_instrument.cli import main
+from mobius_instrument.turns import FIRST_ROUND
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = HERE.parents[1] / "tools" / "instrument"
@@ -172,6 +173,41 @@ class SyntheticRun:
                         "verified": True,
                     }
                 )  # fmt: skip
+
+    def round(self, number: int, moved: bool = False) -> None:
+        """A round, of which all libraries had a turn."""
+        self.lines.append(
+            {
+                "type": "round", "round": FIRST_ROUND + number, "place": 0, "moved": int(moved),
+                "turns": [["any", 70.0, 1000, 100]], "stopped": [],
+            }
+        )  # fmt: skip
+
+    def in_rounds(
+        self,
+        library: str,
+        cell: str,
+        time_ns: float,
+        *,
+        sizes: tuple[int, ...] = (8,),
+        rounds: int = 12,
+    ) -> None:
+        """A one-way time in each of some rounds, each of which has its own speed."""
+        rng = np.random.default_rng(len(self.lines) + self.seed)
+        self.cells.setdefault(library, []).append(cell)
+        each = 8
+        parts = 2 if cell.startswith("pingpong") else 1
+        for size in sizes:
+            speeds = np.repeat(1 + 0.5 * (np.arange(rounds) % 5), each)
+            samples = time_ns * parts * speeds * (1 + 0.001 * rng.standard_normal(rounds * each))
+            self.lines.append(
+                {
+                    "type": "samples", "library": library, "repeat": 0, "cell": cell,
+                    "bytes": size, "batch": 1, "samples_ns": samples.round(3).tolist(),
+                    "rounds": [[FIRST_ROUND + number, each] for number in range(rounds)],
+                    "verified": True,
+                }
+            )  # fmt: skip
 
     def fact(
         self, library: str, cell: str, name: str, value: str, number: float, detail: str

@@ -14,7 +14,6 @@ from instrument_tools import FakeInstrument, SyntheticRun
 from mobius_instrument.cells import EXPERIMENTS, Cell
 from mobius_instrument.experiments import (
     BETWEEN_HOSTS,
-    KNOWN_DELAY_US,
     POLICIES,
     SOCKET,
     Job,
@@ -22,7 +21,8 @@ from mobius_instrument.experiments import (
     jobs_of,
 )
 from mobius_instrument.libraries.base import Library
-from mobius_instrument.presentation import write_report
+from mobius_instrument.presentation import selfcheck, write_report
+from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.results import LibraryRecord, read_results
 
 Make = Callable[[str], SyntheticRun]
@@ -42,8 +42,6 @@ def time_of(library: str, cell: Cell, size: int) -> float:
     value = (100.0 + size / 10) * (1 if library == "mobius" else 3)
     if str(cell) == CLIFF:
         value *= 25 if library == "mpi" else 1
-    if cell.option("run") == "delayed":
-        value += KNOWN_DELAY_US * 1000
     if cell.option("comm") == "spawn":
         value *= 4
     if cell.operation == "call":  # The empty leg, beside 100 ns for the clock.
@@ -189,8 +187,6 @@ def test_the_page_needs_no_network(report: tuple[Path, list[str]]) -> None:
         r"Do not rely on everything in Some MPI 1\.0: of \d+ combinations 1 wrong \(get with lock\);"  # noqa: E501
         r" 1 hung \(accumulate with pscw\)\.",
         r"Möbius: all \d+ combinations of operation, synchronisation and memory gave right data\.",
-        r"The self-check found no difference between equal programs, and every difference that was"
-        r" made\.",
     ],
 )
 def test_sentences(report: tuple[Path, list[str]], sentence: str) -> None:
@@ -347,36 +343,48 @@ def test_a_verdict_of_one_launch_is_not_certain(synthetic: Make, tmp_path: Path)
     assert "met, not for certain flush, 1 KB" in re.sub(r"\s+", " ", text_of(tmp_path))
 
 
-def test_samples_far_from_the_truth_are_said(synthetic: Make, tmp_path: Path) -> None:
-    run = synthetic("noisy")
+def trust_run(make: Make, name: str, second: float, slower: float, again: float) -> SyntheticRun:
+    """One cell in rounds whose speed differs by a half, beside itself: the ratios to the first."""
+    run = make(name)
     run.library("mobius", "Möbius 0.1.0", "mobius")
-    for name, time_ns in (("first", 100.0), ("second", 130.0), ("delayed", 190.0)):
-        cell = f"trust:put:pscw:allocate:run={name}"
-        run.series("mobius", cell, lambda _size, _repeat, time_ns=time_ns: time_ns, sizes=(8,))  # type: ignore[misc]
-    write_report(read_results(run.write()), tmp_path)
-    text = re.sub(r"\s+", " ", text_of(tmp_path))
-    assert "found differences where there are none (Möbius, 8 B, 1.3" in text
-    assert f"injected {KNOWN_DELAY_US} µs and found 0.1 µs" in text
+    for number in range(12):
+        run.round(number)
+    cell = "trust:put:pscw:allocate:run=first:slower=5"
+    for part, factor in (("first", 1.0), ("second", second), ("slower", slower)):
+        run.in_rounds("mobius", f"{cell}:part={part}", 100.0 * factor, sizes=(8, 4096))
+    run.in_rounds("mobius", "trust:put:pscw:allocate:run=again", 100.0 * again, sizes=(8, 4096))
+    for size in (8, 4096):
+        run.fact("mobius", cell, "slower", "", 1.05, f"{size}")
+    return run
 
 
-def test_noise_in_which_nothing_could_be_seen_is_said(synthetic: Make, tmp_path: Path) -> None:
-    run = synthetic("vague")
-    run.library("mobius", "Möbius 0.1.0", "mobius")
-    run.library("limits", "limit", "limit")
-    for name in ("first", "second"):
-        cell = f"trust:put:pscw:allocate:run={name}"
-        run.series("mobius", cell, lambda _size, repeat: 100.0 * (1 + repeat), sizes=(8,))
-    run.series("limits", "pingpong:line:none:local", lambda _, repeat: 50.0 * (1 + repeat))
+def test_the_instrument_knows_itself(synthetic: Make, tmp_path: Path) -> None:
+    run = trust_run(synthetic, "good", 1.001, 1.052, 1.12)
+    run.round(90, moved=True)
     for cell, time_ns in (("self:timer:none:none", 20.0), ("self:call:none:none", 9.0)):
         run.series("mobius", cell, lambda _size, _repeat, time_ns=time_ns: time_ns, sizes=(1,))  # type: ignore[misc]
-    write_report(read_results(run.write()), tmp_path)
+    results = read_results(run.write())
+    analysis = Analysis(results)
+    assert [round(pair.ratio.value, 2) for pair in selfcheck.twice(analysis)] == [1.0, 1.0]
+    assert all(
+        selfcheck.is_found(pair) and pair.off < selfcheck.CLOSE
+        for pair in selfcheck.slower(analysis)
+    )
+    write_report(results, tmp_path)
     text = re.sub(r"\s+", " ", text_of(tmp_path))
-    assert "too noisy to tell" in text
-    assert "Launches of the same differ so much that a difference of up to" in text
-    assert "no difference between equal programs" not in text
-    assert "differed 3.0 times between launches" in text
+    assert "A program differed by less than 2% from itself in 2 of 2 times." in text
+    assert "found 2 of 2 differences of about 5 % that it had made" in text
+    assert "A second start of the same library differed by up to 12 %" in text
+    assert "measured in 13 rounds. In 1 of them" in text
     # One read of the clock and the calls of one leg: (20 + 9) / 20.
     assert re.search(r"20\.\d ns 9\.\d+ ns 1\.4\d", text)
+
+
+def test_an_instrument_that_does_not_know_itself_says_so(synthetic: Make, tmp_path: Path) -> None:
+    write_report(read_results(trust_run(synthetic, "bad", 1.3, 1.0, 1.0).write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert "in 0 of 2 times only, and by up to 30.0 % (Möbius, put, pscw," in text
+    assert "found 0 of 2 differences" in text
 
 
 def test_changes_since_an_earlier_run(synthetic: Make, tmp_path: Path) -> None:

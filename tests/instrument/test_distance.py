@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from instrument_tools import FakeInstrument, SyntheticRun
+from instrument_tools import SyntheticRun
 from mobius_instrument.cells import Cell
 from mobius_instrument.machine.distance import Band, Distance, Ways, usual_band
-from mobius_instrument.machine.host import choose_pins
 from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.presentation.findings import find
 from mobius_instrument.presentation.page import _doubts
@@ -18,16 +17,6 @@ from mobius_instrument.results import read_results
 
 Make = Callable[[str], SyntheticRun]
 PUT = "pingpong:put:flush:allocate"
-
-# Takes the first word of a file, unless it is the last one, for the way of a line.
-_LIMITS = """#!/bin/sh
-while [ "$1" != --out ]; do shift; done
-set -- "$2" $(cat "$(dirname "$0")/ways")
-echo '{"type":"samples","samples_ns":['"$2"']}' > "$1"
-shift
-[ $# -gt 1 ] && shift
-echo "$@" > "$(dirname "$0")/ways"
-"""
 
 
 def _two_libraries(run: SyntheticRun, mobius_far: tuple[int, ...]) -> Analysis:
@@ -127,23 +116,3 @@ def test_without_the_program_or_a_second_cpu_nothing_is_known(tmp_path: Path) ->
     program.write_text("#!/bin/sh\nexit 1\n")
     program.chmod(0o755)
     assert Distance(program, [0, 1]).measure() is None
-
-
-@pytest.mark.skipif(len(choose_pins()) < 2, reason="one CPU is as near to itself as can be")
-def test_an_unusual_launch_is_made_again(instrument: FakeInstrument) -> None:
-    programs = instrument.folder / "bin"
-    programs.mkdir()
-    limits = programs / "probe_limits"
-    limits.write_text(_LIMITS)
-    limits.chmod(0o755)
-    # Before and after the launch, two looks while waiting, and again.
-    (programs / "ways").write_text("100 500 400 120 110 105")
-    done = instrument.bench("--repeats", "1")
-    assert done.returncode == 0, done.stderr
-    assert [launch["line_ns"] for launch in instrument.records("launch")] == [
-        [100, 500],
-        [110, 105],
-    ]
-    assert "waiting for the CPUs" in done.stdout + done.stderr
-    results = read_results(instrument.out / "results.jsonl")
-    assert results.unusual == set()

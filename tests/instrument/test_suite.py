@@ -369,7 +369,8 @@ def test_a_block_is_one_file_and_wrong_data_are_found(tmp_path: Path) -> None:
     (tmp_path / "broken.c").write_text(BROKEN)
     sources = [
         *SUITE.glob("*.c"), *SUITE.glob("blocks/*.c"), *SUITE.glob("mobius/*.c"),
-        SUITE / "experiments" / "latency.c", tmp_path / "broken.c",
+        SUITE / "experiments" / "latency.c", SUITE.parent / "turns" / "turns.c",
+        tmp_path / "broken.c",
     ]  # fmt: skip
     program = tmp_path / "suite_broken"
     includes = [ROOT / "include", BIN.parent / "include", SUITE, SUITE / "mobius"]

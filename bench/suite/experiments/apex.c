@@ -176,27 +176,33 @@ static const char* unsuitable(apex_t* apex) {
   return apex->path.sync->passive ? NULL : "the synchronisation must be passive";
 }
 
-static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static apex_t apex;
-  memset(&apex, 0, sizeof apex);
+static const char* measure_cell(apex_t* apex, suite_session_t* session, const suite_cell_t* cell) {
   size_t bytes = suite_option_number(cell, "m", 16 << 20);
   if (bytes > SUITE_MOST_BYTES) return "m is at most 256 MiB";
-  apex.k = strtod(suite_option(cell, "k", "1"), NULL);
-  apex.words = bytes / sizeof(double);
-  const char* refused = suite_path_open(session, cell, bytes, &apex.path);
+  apex->k = strtod(suite_option(cell, "k", "1"), NULL);
+  apex->words = bytes / sizeof(double);
+  const char* refused = suite_path_open(session, cell, bytes, &apex->path);
   if (refused != NULL) return refused;
-  refused = suite_agree(session, &apex.path.comm, unsuitable(&apex));
-  double* own = (double*)(void*)(apex.path.window.base + apex.path.area[0]);
-  for (size_t i = 0; i < apex.words; i++)
-    own[i] = apex_value((uint64_t)apex.path.comm.rank * apex.words + i);
-  apex.buffer = malloc(bytes);
-  for (int i = 0; i < APEX_ARRAYS; i++) apex.indices[i] = malloc(kMostAccesses * sizeof(uint64_t));
-  if (apex.buffer == NULL || apex.indices[APEX_ARRAYS - 1] == NULL) abort();
-  memset(apex.buffer, 0, bytes);
-  if (refused == NULL) refused = suite_each_size(session, measure_size, &apex);
-  free(apex.buffer);
-  for (int i = 0; i < APEX_ARRAYS; i++) free(apex.indices[i]);
-  suite_path_close(&apex.path);
+  refused = suite_agree(session, &apex->path.comm, unsuitable(apex));
+  double* own = (double*)(void*)(apex->path.window.base + apex->path.area[0]);
+  for (size_t i = 0; i < apex->words; i++)
+    own[i] = apex_value((uint64_t)apex->path.comm.rank * apex->words + i);
+  apex->buffer = malloc(bytes);
+  for (int i = 0; i < APEX_ARRAYS; i++) apex->indices[i] = malloc(kMostAccesses * sizeof(uint64_t));
+  if (apex->buffer == NULL || apex->indices[APEX_ARRAYS - 1] == NULL) abort();
+  memset(apex->buffer, 0, bytes);
+  if (refused == NULL) refused = suite_each_size(session, measure_size, apex);
+  free(apex->buffer);
+  for (int i = 0; i < APEX_ARRAYS; i++) free(apex->indices[i]);
+  suite_path_close(&apex->path);
+  return refused;
+}
+
+static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+  apex_t* apex = calloc(1, sizeof *apex);
+  if (apex == NULL) abort();
+  const char* refused = measure_cell(apex, session, cell);
+  free(apex);
   return refused;
 }
 

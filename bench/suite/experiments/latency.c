@@ -15,6 +15,53 @@ static int repeat(void* context, uint64_t repetitions) {
   return 0;
 }
 
+/* ---- a known difference ---- */
+
+typedef struct slowed {
+  suite_path_t* path;
+  uint64_t percent;
+} slowed_t;
+
+/* Repetitions that are carried out and not counted. A wait instead would change how the ranks meet.
+ */
+static uint64_t more_of(const slowed_t* slowed, uint64_t repetitions) {
+  const uint64_t more = (repetitions * slowed->percent + 50) / 100;
+  return more > 0 ? more : 1;
+}
+
+static int repeat_more(void* context, uint64_t repetitions) {
+  const slowed_t* slowed = context;
+  return repeat(slowed->path, repetitions + more_of(slowed, repetitions));
+}
+
+/* The same twice, and once slower: three parts of a cell. */
+static const char* measure_known(suite_path_t* path, size_t bytes, uint64_t percent) {
+  enum { kParts = 3 };
+  static const char* const kNames[kParts] = {"first", "second", "slower"};
+  static suite_repeat_t* const kRepeats[kParts] = {repeat, repeat, repeat_more};
+  suite_times_t times[kParts];
+  slowed_t slowed = {path, percent};
+  void* const contexts[kParts] = {path, path, &slowed};
+  char size[32];
+  if (path->session->turns == NULL) return "the same twice is measured in turns";
+  SUITE_CHECK(path,
+              suite_time_beside(path->session, &path->comm, kParts, kRepeats, contexts, times));
+  SUITE_CHECK(path, suite_library.settle(&path->window));
+  const int right = suite_verify(path, 1, "after timing");
+  for (int i = 0; i < kParts; i++) {
+    suite_times_divide(&times[i], path->partner->legs(path->comm.size));
+    if (right) suite_record_samples(path->session, path->cell, kNames[i], bytes, &times[i]);
+    suite_times_free(&times[i]);
+  }
+  snprintf(size, sizeof size, "%zu", bytes);
+  const double batch = (double)times[kParts - 1].batch;
+  if (right)
+    suite_record_fact(
+        path->session, path->cell, "slower", "",
+        1 + (double)more_of(&slowed, times[kParts - 1].batch) / (batch > 0 ? batch : 1), size);
+  return NULL;
+}
+
 /* Returns null, or the reason why this size is refused. */
 static const char* measure_size(suite_path_t* path, size_t bytes) {
   suite_times_t times;
@@ -22,6 +69,8 @@ static const char* measure_size(suite_path_t* path, size_t bytes) {
   const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
   if (refused != NULL) return refused;
   if (!suite_verify(path, 0, "before timing")) return NULL;
+  const uint64_t percent = suite_option_number(path->cell, "slower", 0);
+  if (percent > 0) return measure_known(path, bytes, percent);
   SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, path, &times));
   SUITE_CHECK(path, suite_library.settle(&path->window));
   suite_times_divide(&times, path->partner->legs(path->comm.size));

@@ -6,6 +6,7 @@
  * side=origin: the active side computes between the start of the transfer and its completion.
  */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../session.h"
@@ -44,14 +45,21 @@ static int alone(void* context, uint64_t repetitions) {
   return 0;
 }
 
-static double median(suite_times_t* times) {
-  for (uint64_t i = 1; i < times->count; i++) /* samples are few and nearly sorted */
-    for (uint64_t j = i; j > 0 && times->samples_ns[j - 1] > times->samples_ns[j]; j--) {
-      double swapped = times->samples_ns[j];
-      times->samples_ns[j] = times->samples_ns[j - 1];
-      times->samples_ns[j - 1] = swapped;
-    }
-  return times->count > 0 ? times->samples_ns[times->count / 2] : 0;
+static int compare(const void* one, const void* other) {
+  const double a = *(const double*)one, b = *(const double*)other;
+  return (a > b) - (a < b);
+}
+
+/* The samples keep their order, which tells their rounds. */
+static double median(const suite_times_t* times) {
+  if (times->count == 0) return 0;
+  double* sorted = malloc(times->count * sizeof *sorted);
+  if (sorted == NULL) abort();
+  memcpy(sorted, times->samples_ns, times->count * sizeof *sorted);
+  qsort(sorted, times->count, sizeof *sorted, compare);
+  const double middle = sorted[times->count / 2];
+  free(sorted);
+  return middle;
 }
 
 static void part(overlap_t* o, suite_repeat_t* repeat, const char* name, size_t bytes,

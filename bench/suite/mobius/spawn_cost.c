@@ -77,7 +77,7 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
   }
   for (int part = 0; part < 3; part++) {
     /* The first spawn loads things that later ones reuse. */
-    suite_times_t shown = {samples[part] + 1, (uint64_t)spawned - 1, 1, (uint64_t)spawned};
+    suite_times_t shown = {samples[part] + 1, (uint64_t)spawned - 1, 1, (uint64_t)spawned, NULL, 0};
     suite_record_samples(session, cell, kParts[part], (size_t)children, &shown);
   }
   return NULL;

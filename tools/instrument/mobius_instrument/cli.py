@@ -10,7 +10,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from mobius_instrument.cells import EXPERIMENTS, format_bytes, format_ns
+from mobius_instrument.cells import (
+    ALL_EXPERIMENTS,
+    DEFAULT_EXPERIMENTS,
+    EXPERIMENTS,
+    format_bytes,
+    format_ns,
+)
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.libraries.described import read_description
 from mobius_instrument.libraries.mpi import check_mpicc
@@ -42,12 +48,13 @@ def _chosen_experiments(options: Options) -> tuple[str, ...]:
     """The experiments that the arguments, --only and --skip leave, in the usual order."""
     only = options["only"]
     for name in only:
-        if name not in EXPERIMENTS:
+        if name not in (*EXPERIMENTS, ALL_EXPERIMENTS):
             raise InstrumentError(
                 f"--only: no experiment '{name}'; there are {', '.join(EXPERIMENTS)}"
             )
     named = (*options["experiments"], *only)
-    wanted = named or tuple(EXPERIMENTS)
+    usual = tuple(EXPERIMENTS) if options["full"] else DEFAULT_EXPERIMENTS
+    wanted = tuple(EXPERIMENTS) if ALL_EXPERIMENTS in named else named or usual
     skipped = [name for name in options["skip"] if name in EXPERIMENTS]
     contradictory = [name for name in skipped if name in named]
     if contradictory:
@@ -94,7 +101,8 @@ def _bench(options: Options) -> None:
     if options["list"]:
         _list(request)
         return
-    from mobius_instrument.session import run_bench, say
+    from mobius_instrument.progress import say
+    from mobius_instrument.session import run_bench
 
     console = _console()
     path = run_bench(request, console)
@@ -113,8 +121,9 @@ def _list(request: Request) -> None:
 
 def _report(options: Options) -> None:
     from mobius_instrument.presentation import write_report
+    from mobius_instrument.progress import say
     from mobius_instrument.results import find_results, read_results
-    from mobius_instrument.session import check_writable, run_bench, say
+    from mobius_instrument.session import check_writable, run_bench
 
     source, older = options["from"], options["compare"]
     if source is not None:
@@ -149,8 +158,8 @@ def _check_nothing_measured(options: Options) -> None:
 
 def _compare(options: Options) -> None:
     from mobius_instrument.compare import caveats, compare
+    from mobius_instrument.progress import say
     from mobius_instrument.results import find_results, read_results
-    from mobius_instrument.session import say
 
     a: Path = options["a"]
     others: list[Path] = options["others"]
@@ -180,7 +189,7 @@ def _show(comparison: Comparison, everything: bool, console: Console) -> None:
     from rich.table import Table
 
     from mobius_instrument.compare import THRESHOLD
-    from mobius_instrument.session import say
+    from mobius_instrument.progress import say
 
     shown = [one for one in comparison.differences if one.real or everything]
     if shown:

@@ -17,9 +17,8 @@ from mobius_instrument.libraries.base import PROCESSES, Library, Start
 _KB: Final = 1 << 10
 _MB: Final = 1 << 20
 
-# The average delay of the delayed run of `trust`: the hook waits up to this long before and after
-# each operation, half of it on average each time.
-KNOWN_DELAY_US: Final = 20
+# How much slower the slower part of `trust` is made, in per cent.
+KNOWN_PERCENT: Final = 5
 # Experiments on the instrument itself, which are not measured between hosts.
 ONE_HOST: Final = ("trust",)
 # Experiments between hosts only.
@@ -353,7 +352,7 @@ def _spawn_cost(s: Setting) -> list[Job]:
     return [
         replace(
             _job("spawn-cost", [_cell(f"spawn-cost:spawn:none:local:n={n}")], (n,), 1),
-            together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0, dynamic=True, stall_s=15,
+            together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0, dynamic=True, stall_s=6,
         )
         for n in (1, 2, 3, 4)
     ]  # fmt: skip
@@ -376,7 +375,7 @@ def _dynamic_comm(s: Setting) -> list[Job]:
     if s.mobius:
         if not s.apart:
             spawned = _job("dynamic-comm", cells("spawn"), sizes, 1)
-            jobs.append(replace(spawned, together=2, dynamic=True, stall_s=15))
+            jobs.append(replace(spawned, together=2, dynamic=True, stall_s=6))
         return jobs
     # One launch each: a library that fails here often takes the rest of the launch with it. One
     # launch spawns once: Open MPI never reuses the slot of a child that has ended.
@@ -389,7 +388,7 @@ def _dynamic_comm(s: Setting) -> list[Job]:
     for group, start in groups:
         job = _job("dynamic-comm", group, sizes, start.processes)
         jobs.append(replace(
-            job, together=start.together, dynamic=True, two_jobs=start.two_jobs, stall_s=15,
+            job, together=start.together, dynamic=True, two_jobs=start.two_jobs, stall_s=6,
             barren=1 if start.two_jobs else job.barren,
         ))  # fmt: skip
     return jobs
@@ -561,13 +560,16 @@ def _global_arrays(s: Setting) -> list[Job]:
 
 def _trust(s: Setting) -> list[Job]:
     jobs = [_job("trust", [_cell("self:timer:none:none"), _cell("self:call:none:none")], (1,))]
-    runs: dict[str, dict[str, str]] = {"first": {}, "second": {}}
-    if s.mobius:
-        runs["delayed"] = {"MOBIUS_HOOKS": f"delay:max_us={KNOWN_DELAY_US}:seed=1"}
-    for run, environment in runs.items():
-        cells = [_cell(f"trust:put:pscw:allocate:run={run}")]
-        jobs.append(replace(_job("trust", cells, (8, 4 * _KB)), environment=environment))
-    return jobs
+    if s.library.record.kind not in ("mobius", "mpi"):
+        return jobs
+    # The same twice and once slower in one program, and again in a second one.
+    runs = (f":run=first:slower={KNOWN_PERCENT}", ":run=again")
+    syncs = ("flush", "lockx", "fence", "pscw")
+    return jobs + [
+        _job("trust", _cells("trust", ("put", "get"), syncs, ("allocate",), run),
+             (8, 4 * _KB, 64 * _KB))
+        for run in runs
+    ]  # fmt: skip
 
 
 _JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {

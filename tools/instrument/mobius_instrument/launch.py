@@ -17,12 +17,19 @@ from mobius_instrument.libraries.base import Library
 from mobius_instrument.machine import shared_memory
 from mobius_instrument.machine.crowd import Meter
 from mobius_instrument.machine.distance import Distance, Ways, ways_of
+from mobius_instrument.machine.host import allowed_cpus
 from mobius_instrument.machine.processes import Ended, clean_environment, run_watched
 from mobius_instrument.plan import Plan
 from mobius_instrument.results import Outcome, Record
+from mobius_instrument.turns import Board
 
 _MOST_OUTPUT_BYTES: Final = 1 << 30
 _DETAIL_CHARACTERS: Final = 300
+# Möbius leaves its processor to other programs when it has waited for 20 µs, and gets it back after
+# some ms. In turns that would measure the other programs: it waits longer. On a quiet machine this
+# changes nothing.
+_PATIENT: Final = {"MOBIUS_SPIN_NS": "2000000"}
+_IN_TURNS: Final = {"mobius": _PATIENT, "front": _PATIENT}
 
 
 @dataclass
@@ -36,6 +43,23 @@ class LaunchReport:
     detail: str = ""
     # Nanoseconds of a cache line between the CPUs before and after the launch, if known.
     ways: Ways | None = None
+
+
+@dataclass(frozen=True)
+class Seat:
+    """The place of a launch in a concert: its number on the board, and the group of each cell."""
+
+    board: Board
+    number: int
+    groups: dict[str, int]
+
+
+@dataclass
+class _Open:
+    """A cell that was begun: its records until it ends, and the sizes that it has measured."""
+
+    pending: list[Record] = field(default_factory=list)
+    measured: list[int] = field(default_factory=list)
 
 
 class _ProbeFile:
@@ -67,7 +91,8 @@ class Launch:
 
     `keep` receives the records of each cell as soon as it ended, so that an
     interrupted run has them. `tick` is called while waiting, and with the cell that has just
-    ended, if one has. `distance` tells of the CPUs that it is pinned to.
+    ended, if one has. `distance` tells of the CPUs that it is pinned to. With a `seat` the launch
+    takes turns with others.
     """
 
     def __init__(
@@ -80,7 +105,9 @@ class Launch:
         keep: Callable[[Sequence[Record]], None],
         tick: Callable[[str | None], None],
         distance: Distance,
+        seat: Seat | None = None,
     ) -> None:
+        self._seat = seat
         self._library = library
         self._plan = plan
         self._job = job
@@ -88,18 +115,18 @@ class Launch:
         self._stall_s = stall_s
         self._keep = keep
         self._tick = tick
-        # Pins are CPUs of this host.
-        self._distance = Distance(None, ()) if library.hosts else distance
+        # Pins are CPUs of this host; in a concert, the conductor looks how far they are.
+        self._distance = Distance(None, ()) if library.hosts or seat else distance
 
     def run(self, cells: Sequence[str], repeat: int, index: int) -> LaunchReport:
         """Launches the probe and returns when no process of it is left."""
         self._repeat = repeat
+        self._cells = list(cells)
         self._asked = set(cells)
         self._report = LaunchReport()
         self._environment: dict[str, Any] = {}
-        self._begun: str | None = None
-        self._measured: list[int] = []
-        self._pending: list[Record] = []
+        self._open: dict[str, _Open] = {}
+        self._loose: list[Record] = []  # records that wait for the end of the launch
         self._done = False
         self._stray = 0
         self._astray = ""
@@ -120,12 +147,23 @@ class Launch:
         self._finish(head, cells, status, detail)
         return self._report
 
+    @property
+    def ended(self) -> list[str]:
+        """The cells that have ended."""
+        return list(self._report.ended)
+
     def _launch(self, cells: Sequence[str], folder: Path) -> Ended:
         out = folder / "out.jsonl"
         self._lines = _ProbeFile(out)
         pins = () if self._library.hosts else self._pins
         arguments = self._plan.arguments(self._job, cells, str(out), pins)
+        if self._seat is not None:
+            groups = [str(self._seat.groups[cell]) for cell in cells]
+            arguments += ["--turns", self._seat.board.place(self._seat.number)]
+            arguments += ["--groups", ",".join(groups)]
         environment = {**self._library.environment, **self._job.environment, "LC_ALL": "C"}
+        if self._seat is not None and self._job.processes <= len(allowed_cpus()):
+            environment |= _IN_TURNS.get(self._library.record.kind, {})
         if self._job.by_messages:
             environment |= self._library.messages_environment
         hosts = self._library.hosts
@@ -171,6 +209,8 @@ class Launch:
             self._take(line)
         if not lines:
             self._tick(None)
+        if self._seat is not None and self._seat.board.is_asleep(self._seat.number):
+            return True
         return bool(lines) and not self._lines.full
 
     def _take(self, line: bytes) -> None:
@@ -183,29 +223,39 @@ class Launch:
         except (ValueError, KeyError, TypeError, AttributeError):
             self._stray += 1
 
-    def _take_record(self, kind: str, cell: str, record: dict[str, Any]) -> None:
+    def _take_record(self, kind: str, cell: str | None, record: dict[str, Any]) -> None:
         if kind == "environment":
             self._take_environment(record)
-        elif kind == "start":
-            self._begun, self._measured, self._pending = cell, [], []
-        elif kind == "samples":
-            self._measured.append(int(record["bytes"]))
-            self._pending.append({**record, "library": self._library.name, "repeat": self._repeat})
-        elif kind == "fact":
-            self._pending.append({**record, "library": self._library.name, "repeat": self._repeat})
         elif kind == "library":
             self._environment["version"] = record["version"]
+        elif kind == "done":
+            self._done = True
+        elif cell is not None:
+            self._take_of_cell(kind, cell, record)
+
+    def _take_of_cell(self, kind: str, cell: str, record: dict[str, Any]) -> None:
+        if kind == "start":
+            self._open[cell] = _Open()
+            return
+        whole = cell if cell in self._asked else cell.partition(":part=")[0]
+        opened = self._open.setdefault(whole, _Open())
+        if kind == "samples":
+            opened.measured.append(int(record["bytes"]))
+            opened.pending.append(self._own(record))
+        elif kind == "fact":
+            opened.pending.append(self._own(record))
         elif kind == "wrong":
             self._outcome(cell, int(record["bytes"]), "wrong", _wrong_detail(record))
         elif kind == "refused":
             # Some sizes may have been measured before the library returned an error.
-            size = self._next_size() if self._measured else None
+            size = self._next_size(opened) if opened.measured else None
             self._outcome(cell, size, "refused", str(record["reason"]))
             self._end(cell)
         elif kind == "end":
             self._end(cell)
-        elif kind == "done":
-            self._done = True
+
+    def _own(self, record: dict[str, Any]) -> Record:
+        return {**record, "library": self._library.name, "repeat": self._repeat}
 
     def _take_environment(self, record: dict[str, Any]) -> None:
         names = record.get("hostnames", [])
@@ -215,10 +265,10 @@ class Launch:
 
     def _end(self, cell: str) -> None:
         if self._astray:  # The probe wrote times, but for other sizes than those asked for.
-            self._pending = []
+            self._open[cell] = _Open()
             self._outcome(cell, None, "refused", self._astray)
-        self._keep(self._pending)
-        self._pending, self._begun = [], None
+        opened = self._open.pop(cell, None)
+        self._keep(opened.pending if opened else [])
         self._report.ended.append(cell)
         self._tick(cell)
 
@@ -232,7 +282,20 @@ class Launch:
             detail[:_DETAIL_CHARACTERS],
         )
         self._report.outcomes.append(outcome)
-        self._pending.append(outcome.to_record())
+        whole = cell if cell in self._asked else cell.partition(":part=")[0]
+        opened = self._open.get(whole)
+        (opened.pending if opened else self._loose).append(outcome.to_record())
+
+    def _blamed(self) -> str | None:
+        """The cell that ran when the launch ended."""
+        begun = list(self._open)
+        if self._seat is None or len(begun) < 2:
+            return begun[-1] if begun else None
+        # The tasks of a program are the cells of a group, in their order.
+        group = self._seat.groups[begun[0]]
+        cells = [cell for cell in self._cells if self._seat.groups[cell] == group]
+        task = self._seat.board.task(self._seat.number)
+        return cells[task] if task < len(cells) and cells[task] in self._open else begun[-1]
 
     def _judge(self, ended: Ended) -> tuple[str, str]:
         """The status of the launch, and the outcome of the cell that began and did not end."""
@@ -254,11 +317,12 @@ class Launch:
         # Output from before the hang is hardly about it.
         said = "" if ended.hung else _last_words(ended.output)
         detail = how + (f": {said}" if said else "")
-        if self._begun is not None:
-            size = self._next_size()
+        blamed = self._blamed()
+        if blamed is not None:
+            size = self._next_size(self._open[blamed])
             at = f"at {format_bytes(size)}, " if size else ""
             outcome = "hung" if ended.hung else "crashed"
-            self._outcome(self._begun, size, outcome, at + detail)
+            self._outcome(blamed, size, outcome, at + detail)
         return status, "; ".join([detail, *self._remarks(ended)])
 
     def _remarks(self, ended: Ended) -> list[str]:
@@ -269,13 +333,16 @@ class Launch:
             remarks.append(f"{self._stray} lines of the probe were not understood")
         return remarks
 
-    def _next_size(self) -> int | None:
+    def _next_size(self, opened: _Open) -> int | None:
         """The size being measured: the job measures sizes in order."""
-        return next((size for size in self._job.sizes if size not in self._measured), None)
+        return next((size for size in self._job.sizes if size not in opened.measured), None)
 
     def _finish(self, head: Record, cells: Sequence[str], status: str, detail: str) -> None:
-        if status == "interrupted":
-            self._pending = []
+        # Of a cell that failed, what it measured before counts; others are launched again.
+        failed = {str(outcome.cell) for outcome in self._report.outcomes}
+        for cell, opened in self._open.items():
+            if status != "interrupted" and cell in failed:
+                self._loose += opened.pending
         self._report.status = status
         self._report.detail = detail
         taken = self._meter.taken()
@@ -288,14 +355,16 @@ class Launch:
             "processes": self._job.processes,
             "status": status,
             "seconds": round(taken.seconds, 3),
-            "others_s": round(taken.others_s, 2),
-            "stolen_s": round(taken.stolen_s, 2),
+            # In turns, other libraries' programs are none of this library's business.
+            "others_s": 0.0 if self._seat else round(taken.others_s, 2),
+            "stolen_s": 0.0 if self._seat else round(taken.stolen_s, 2),
             "line_ns": [self._line_ns, self._distance.measure()],
+            "turns": self._seat is not None,
             "detail": detail[: 2 * _DETAIL_CHARACTERS],
             "environment": self._environment,
         }
         self._report.ways = ways_of(launch)
-        self._keep([*self._pending, launch])
+        self._keep([*self._loose, launch])
 
 
 def _wrong_detail(record: dict[str, Any]) -> str:

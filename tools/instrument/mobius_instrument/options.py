@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from mobius_instrument.cells import EXPERIMENTS, parse_integers
+from mobius_instrument.cells import ALL_EXPERIMENTS, EXPERIMENTS, LONG, parse_integers
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.request import DEFAULT_STALL_S
 
@@ -72,7 +72,7 @@ def _duration(text: str) -> float:
 
 
 def _experiment(text: str) -> str:
-    if text not in EXPERIMENTS:
+    if text not in (*EXPERIMENTS, ALL_EXPERIMENTS):
         _wrong(f"no experiment '{text}'; there are {', '.join(EXPERIMENTS)}")
     return text
 
@@ -144,9 +144,14 @@ def _add_measuring(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "experiments", nargs="*", type=_experiment, metavar="EXPERIMENT",
-        help="what to measure (default: everything); bench --list names the experiments",
+        help="what to measure; all: everything (default: everything but"
+        f" {', '.join(LONG)}, which --full has, too); bench --list names the experiments",
     )  # fmt: skip
-    add("--libs", type=_names, metavar="A,B", help="measure only these libraries")
+    add(
+        "--libs", type=_names, metavar="A,B",
+        help="measure these libraries; all: all of this machine (default: Möbius, its OpenSHMEM,"
+        " two MPIs and the same on Möbius)",
+    )  # fmt: skip
     add("--only", type=_names, metavar="A,B", help="measure only these experiments")
     add("--skip", type=_names, metavar="A,B", help="leave out these libraries or experiments")
     add(
@@ -175,7 +180,7 @@ def _add_measuring(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add(
         "--repeats", type=_number(int, 1, 1000), metavar="N",
-        help="launches of each library (default 4)",
+        help="how often libraries are started (default 1 to take turns, else 4)",
     )  # fmt: skip
     add("--full", action="store_true", help="more sizes, launches and samples")
     add("--out", type=Path, metavar="DIR", help="folder of the results (default report)")

@@ -34,6 +34,8 @@ _SUITE_REPEATS: Final = 3
 _SUITE_SAMPLES: Final = 40
 _SUITE_SECONDS: Final = 0.008
 _SUITE_FULL_SECONDS: Final = 0.02
+# How often libraries are started to take turns in a full run.
+_FULL_CONCERTS: Final = 3
 # The time to start, open and close a cell, and verify a size.
 _CELL_S: Final = 0.012
 
@@ -107,6 +109,11 @@ class Plan:
         return Effort(repeats, min(samples, effort.min_samples), min(seconds, effort.max_seconds))
 
     @property
+    def concerts(self) -> int:
+        """How often the libraries are started to take turns: a start decides where memory lies."""
+        return self.effort.repeats if self.repeats_given else _FULL_CONCERTS if self.full else 1
+
+    @property
     def hash(self) -> str:
         """Equal for plans whose numbers can be compared: hashes the plan, the measured code and the
         hosts."""
@@ -162,6 +169,13 @@ class Plan:
             parts = 3 if job.experiment == "overlap" else 1
             per_cell = per_cell * parts + _CELL_S * (1 + len(job.sizes))
         return launches * _LAUNCH_S + cells * per_cell * _SIZE_OVERHEAD
+
+    def repetition_s(self, job: Job, size_bytes: int) -> float:
+        """The time of one repetition, roughly."""
+        if job.seconds:
+            return job.seconds / 20
+        row = {"bandwidth": 8, "message-rate": 16, "multi-op": 2, "apex": 64}
+        return _repetition_ns(size_bytes) * row.get(job.experiment, 1) / 1e9
 
     def arguments(self, job: Job, cells: Sequence[str], out: str, pins: Sequence[int]) -> list[str]:
         """The arguments of a probe or of the suite."""

@@ -9,32 +9,41 @@ from types import TracebackType
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 _REDRAW_S: Final = 0.5
+# The share of a run from which its own pace alone decides, and not the plan.
+_PACE_KNOWN: Final = 0.3
+
+
+def say(console: Console, text: str) -> None:
+    """Prints a line as it is, without wrapping or colours."""
+    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 class RunProgress:
-    """Counts cells. Redraws only in `tick`, at most twice a second: no extra thread runs beside the
-    probes."""
+    """Counts planned seconds. Redraws only in `tick`, at most twice a second: no extra thread runs
+    beside what is measured."""
 
-    def __init__(self, console: Console, cells: int, estimate_s: float) -> None:
+    def __init__(self, console: Console, planned_s: float) -> None:
         self._console = console
-        self._cells = cells
-        self._estimate_s = estimate_s
-        self._done = 0
+        self._planned_s = max(planned_s, 0.1)
+        self._done_s = 0.0
+        self._step_s = 0.0
+        self._part = 0.0
         self._began = time.monotonic()
         self._drawn = 0.0
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("cells, {task.fields[left]} left"),
+            TextColumn("{task.percentage:.0f} % done, {task.fields[left]} left"),
             console=console,
             auto_refresh=False,
             transient=True,
         )
-        self._task = self._bar.add_task("", total=cells, left=format_duration(estimate_s))
+        self._task = self._bar.add_task(
+            "", total=self._planned_s, left=format_duration(self._planned_s)
+        )
 
     def __enter__(self) -> RunProgress:
         if self._console.is_terminal:
@@ -51,45 +60,46 @@ class RunProgress:
             self._bar.stop()
 
     @property
-    def left(self) -> int:
-        """Cells not yet measured."""
-        return self._cells - self._done
+    def _now_s(self) -> float:
+        """Planned seconds that are done."""
+        return self._done_s + self._part * self._step_s
 
     @property
     def left_s(self) -> float:
-        """The remaining time: the estimate at first, the observed pace later."""
+        """The remaining time: as planned at first, by the observed pace later."""
         elapsed = time.monotonic() - self._began
-        share = self._done / max(self._cells, 1)
-        by_plan = self._estimate_s * (1 - share)
-        by_pace = elapsed / share * (1 - share) if share else by_plan
-        return by_pace * share + by_plan * (1 - share) if share < 0.5 else by_pace
+        left = self._planned_s - self._now_s
+        pace = elapsed / self._now_s if self._now_s > 0 else 1.0
+        weight = min(self._now_s / self._planned_s / _PACE_KNOWN, 1.0)
+        return left * (pace * weight + 1 - weight)
 
-    def begin_launch(self, text: str) -> None:
-        """Names the current launch."""
+    def begin(self, text: str, seconds: float) -> None:
+        """Begins a step that is planned to take so long."""
+        self._step_s, self._part = seconds, 0.0
         if self._console.is_terminal:
             self._bar.update(self._task, description=text)
             self._draw(True)
         else:
+            share = self._now_s / self._planned_s
             self._console.print(
-                f"{text} … ({self._done} of {self._cells} cells done,"
-                f" about {format_duration(self.left_s)} left)",
+                f"{text} … ({share:.0%} done, about {format_duration(self.left_s)} left)",
                 soft_wrap=True, highlight=False, markup=False,
             )  # fmt: skip
+
+    def advance_to(self, part: float) -> None:
+        """This part of the step is done."""
+        self._part = max(self._part, min(part, 1.0))
+        self._draw(False)
+
+    def end(self) -> None:
+        """The step is done."""
+        self._done_s += self._step_s
+        self._step_s = self._part = 0.0
+        self._draw(False)
 
     def note(self, text: str) -> None:
         """Prints a line about a problem."""
         self._console.print(f"  {text}", soft_wrap=True, highlight=False, markup=False)
-
-    def advance(self, cells: int) -> None:
-        """Counts cells as done."""
-        self._done += cells
-        self._bar.update(self._task, completed=self._done)
-        self._draw(False)
-
-    def add(self, cells: int) -> None:
-        """Adds cells to the plan."""
-        self._cells += cells
-        self._bar.update(self._task, total=self._cells)
 
     def tick(self) -> None:
         """Redraws if it is time."""
@@ -99,7 +109,7 @@ class RunProgress:
         now = time.monotonic()
         if self._console.is_terminal and (at_once or now - self._drawn >= _REDRAW_S):
             self._drawn = now
-            self._bar.update(self._task, left=format_duration(self.left_s))
+            self._bar.update(self._task, completed=self._now_s, left=format_duration(self.left_s))
             self._bar.refresh()
 
 

@@ -16,6 +16,7 @@ from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import Cell
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.machine.distance import Band, Ways, usual_band, ways_of
+from mobius_instrument.turns import FIRST_ROUND
 
 if TYPE_CHECKING:
     from mobius_instrument.stats import Floats
@@ -129,6 +130,26 @@ def _text(value: object) -> str:
     return value
 
 
+@dataclass(frozen=True)
+class Round:
+    """Turns of all libraries at one place: what the probes before the turns found."""
+
+    shortest_ns: float
+    longest_ns: float
+    copy_ns: float
+    # The machine changed within the round, so its times are not compared.
+    moved: bool
+    stopped: tuple[str, ...]
+
+    @classmethod
+    def from_record(cls, record: Record) -> Round:
+        """Reads a line of the file; KeyError, TypeError or ValueError if it is damaged."""
+        lines = [float(turn[1]) for turn in record["turns"]]
+        copies = [float(turn[2]) for turn in record["turns"]]
+        stopped = tuple(_text(name) for name in record.get("stopped", ()))
+        return cls(min(lines), max(lines), min(copies), bool(record["moved"]), stopped)
+
+
 SeriesKey = tuple[str, Cell]
 
 
@@ -137,7 +158,8 @@ class Results:
     """The content of one results file.
 
     `samples[(library, cell)][bytes][repeat]` are raw times of a whole repetition in nanoseconds. A
-    cell that a later launch of the same repeat measured again replaces the earlier one.
+    cell that a later launch of the same repeat measured again replaces the earlier one. What was
+    measured in turns has the numbers of its rounds instead of repeats: from FIRST_ROUND on.
     """
 
     path: Path
@@ -147,6 +169,7 @@ class Results:
     samples: dict[SeriesKey, dict[int, dict[int, Floats]]] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
+    rounds: dict[int, Round] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -178,12 +201,16 @@ class Results:
         return known.kind if known else "mpi"
 
     def one_way(self, key: SeriesKey, size_bytes: int) -> list[Floats]:
-        """The samples of each launch as one-way (pingpong) or whole (completion) times; only of
-        launches with their CPUs at the usual distance, if there are any."""
+        """The samples of each launch or round as one-way (pingpong) or whole (completion) times;
+        only of those with their CPUs at the usual distance, if there are any."""
+        return list(self.by_repeat(key, size_bytes).values())
+
+    def by_repeat(self, key: SeriesKey, size_bytes: int) -> dict[int, Floats]:
+        """The same, by the number of the launch or round."""
         parts = key[1].repetition_parts
         launches = sorted(self.samples[key][size_bytes].items())
-        usual = [launch for repeat, launch in launches if not self._was_unusual(key, repeat)]
-        return [launch / parts for launch in usual or (launch for _, launch in launches)]
+        usual = [one for one in launches if not self._was_unusual(key, one[0])]
+        return {repeat: launch / parts for repeat, launch in usual or launches}
 
     def is_unusual(self, key: SeriesKey, size_bytes: int) -> bool:
         """Whether no launch had its CPUs at the usual distance."""
@@ -191,6 +218,16 @@ class Results:
         return bool(repeats) and all(self._was_unusual(key, repeat) for repeat in repeats)
 
     def _was_unusual(self, key: SeriesKey, repeat: int) -> bool:
+        if repeat >= FIRST_ROUND:
+            found = self.rounds.get(repeat)
+            band = self.usual_rounds
+            return found is not None and (
+                found.moved
+                or (
+                    band is not None
+                    and not band.holds_both(Ways(found.shortest_ns, found.longest_ns))
+                )
+            )
         cell = str(key[1])
         return any(
             (key[0], repeat, name) in self.unusual for name in (cell, cell.partition(":part=")[0])
@@ -200,6 +237,18 @@ class Results:
     def ways(self) -> list[Ways]:
         """The time of a cache line at each launch that has it (`distance`)."""
         return [ways for launch in self.launches if (ways := ways_of(launch))]
+
+    @cached_property
+    def usual_rounds(self) -> Band | None:
+        """The usual distance in rounds, of which only those within the machine's two are known."""
+        return usual_band(
+            [Ways(one.shortest_ns, one.longest_ns) for one in self.rounds.values() if not one.moved]
+        )
+
+    @property
+    def moved_rounds(self) -> int:
+        """The number of rounds in which the machine changed."""
+        return sum(one.moved for one in self.rounds.values())
 
     @cached_property
     def distance(self) -> Band | None:
@@ -296,6 +345,8 @@ class _Reader:
         if kind == "library":
             library = LibraryRecord.from_record(record)
             results.libraries[library.library] = library
+        elif kind == "round":
+            results.rounds[int(record["round"])] = Round.from_record(record)
         elif kind == "launch":
             results.launches.append(_checked_launch(record))
         elif kind == "fact":
@@ -303,16 +354,28 @@ class _Reader:
         elif kind == "outcome":
             results.outcomes.append(Outcome.from_record(record))
         elif kind == "samples":
-            key = (_text(record["library"]), _cell(record["cell"]))
-            # Imported only with measured times: it takes a third of the command line's start.
-            import numpy as np
+            self._take_samples(record)
 
-            values = np.asarray(record["samples_ns"], dtype=np.float64)
-            size_bytes, repeat = int(record["bytes"]), int(record["repeat"])
-            usable = values.ndim == 1 and values.size and np.all(np.isfinite(values))
-            if not usable or values.min() < 0 or size_bytes <= 0:
-                raise ValueError("samples")
-            self._samples.setdefault(key, {}).setdefault(size_bytes, {})[repeat] = values
+    def _take_samples(self, record: Record) -> None:
+        key = (_text(record["library"]), _cell(record["cell"]))
+        # Imported only with measured times: it takes a third of the command line's start.
+        import numpy as np
+
+        values = np.asarray(record["samples_ns"], dtype=np.float64)
+        size_bytes, repeat = int(record["bytes"]), int(record["repeat"])
+        usable = values.ndim == 1 and values.size and np.all(np.isfinite(values))
+        if not usable or values.min() < 0 or size_bytes <= 0:
+            raise ValueError("samples")
+        sizes = self._samples.setdefault(key, {})
+        kept = sizes.setdefault(size_bytes, {})
+        if not record.get("rounds"):
+            kept[repeat] = values
+            return
+        first = 0
+        for number, count in record["rounds"]:
+            if count > 0 and len(values[first : first + count]) == count:
+                kept[int(number)] = values[first : first + count]
+            first += count
 
     def finish(self) -> Results:
         results = self._results

@@ -6,27 +6,28 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
-from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell, format_bytes
+from mobius_instrument.cells import PROBE_EXPERIMENTS, Cell, format_bytes
+from mobius_instrument.concert import Concert, Part
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Job
 from mobius_instrument.launch import Launch, LaunchReport
-from mobius_instrument.libraries.base import Context, Library
-from mobius_instrument.libraries.discover import choose
+from mobius_instrument.libraries.base import PROCESSES, Library
 from mobius_instrument.locations import locate
-from mobius_instrument.machine.distance import Distance, Ways, usual_band
-from mobius_instrument.machine.host import allowed_cpus, choose_pins, describe_host
+from mobius_instrument.machine.distance import Distance
+from mobius_instrument.machine.host import choose_pins, describe_host
 from mobius_instrument.machine.hosts import Hosts, opened
 from mobius_instrument.plan import Plan, default_sizes
-from mobius_instrument.progress import RunProgress, format_duration
-from mobius_instrument.request import Request, find_candidates
+from mobius_instrument.prepare import prepare_libraries
+from mobius_instrument.progress import RunProgress, format_duration, say
+from mobius_instrument.request import Request
 from mobius_instrument.results import (
     RESULTS_NAME,
     Outcome,
@@ -36,19 +37,12 @@ from mobius_instrument.results import (
     read_results,
     set_aside,
 )
-
-# The longest wait, in a whole run, for CPUs to return to their usual distance.
-_MOST_WAIT_S: Final = 60.0
-_WAIT_S: Final = 0.5
+from mobius_instrument.steps import Step, plan_steps
+from mobius_instrument.turns import FIRST_ROUND, PLACES_OF_GROUP
 
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
-
-
-def say(console: Console, text: str) -> None:
-    """Prints a line as it is, without wrapping or colours."""
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def check_writable(folder: Path) -> None:
@@ -74,7 +68,7 @@ def run_bench(request: Request, console: Console) -> Path:
 
 
 def _run(request: Request, path: Path, hosts: Hosts | None, console: Console) -> Path:
-    libraries = _prepare(request, hosts, console)
+    libraries = prepare_libraries(request, hosts, console)
     ready = tuple(library for library in libraries if library.ready)
     if not ready:
         raise InstrumentError(
@@ -97,33 +91,10 @@ def _run(request: Request, path: Path, hosts: Hosts | None, console: Console) ->
     try:
         writer.append(_run_record(plan, libraries, earlier is not None))
         writer.append(*(library.record.to_record() for library in libraries))
-        distance = Distance(locate().program("probe_limits"), choose_pins())
-        _Session(request, plan, writer, earlier, console, distance).run()
+        _Session(request, plan, writer, earlier, console).run()
     finally:
         writer.close()
     return path
-
-
-def _prepare(request: Request, hosts: Hosts | None, console: Console) -> list[Library]:
-    locations = locate()
-    candidates = find_candidates(request, locations)
-    given = tuple(one.name for one in request.descriptions)
-    chosen = choose(candidates, list(request.wanted), list(request.skipped), given)
-    context = Context(locations, lambda text: say(console, text), len(allowed_cpus()))
-    libraries = []
-    for candidate in chosen:
-        library = candidate.prepare(context)
-        libraries.append(library)
-        if not library.ready:
-            record = library.record
-            say(console, f"{record.label}: {record.status.replace('-', ' ')}: {record.detail}")
-    if hosts is None:
-        return libraries
-    ready = [library for library in libraries if library.ready]
-    between = [library.between(hosts) for library in ready if library.between is not None]
-    if not between:
-        raise InstrumentError("--hosts: none of the libraries can be started on several hosts")
-    return [*libraries, *between]
 
 
 def _earlier(path: Path, plan: Plan, fresh: bool, console: Console) -> Results | None:
@@ -174,7 +145,7 @@ class _BudgetSpentError(Exception):
 
 
 class _Session:
-    """The launches of one run, without those that an earlier, interrupted run has made."""
+    """The steps of one run, without what an earlier, interrupted run has measured."""
 
     def __init__(
         self,
@@ -183,7 +154,6 @@ class _Session:
         writer: ResultsWriter,
         earlier: Results | None,
         console: Console,
-        distance: Distance,
     ) -> None:
         self._request = request
         self._plan = plan
@@ -191,171 +161,255 @@ class _Session:
         self._earlier = earlier
         self._console = console
         self._pins = choose_pins()
-        self._distance = distance
-        # For each library and job; lives as long as the session. Used before and after each launch.
-        self._ways: dict[tuple[str, int], list[Ways]] = {}
+        self._distance = Distance(locate().program("probe_limits"), self._pins)
+        self._conductor = locate().program("conductor")
+        known = earlier.rounds if earlier else {}
+        self._next_round = max(known, default=FIRST_ROUND - 1) + 1
         self._began = time.monotonic()
         self._told: set[tuple[str, str]] = set()
         self._given_up = {
             library.name: earlier.given_up(library.name) if earlier else set()
             for library in plan.libraries
         }
+        # Cells that are done in this run, by library and repeat.
+        self._done: dict[tuple[str, int], set[str]] = {}
 
     def run(self) -> None:
         plan = self._plan
-        work = [
-            (repeat, library, job) for repeat, library, job in self._order()
-            if self._remaining(repeat, library, job)
-        ]  # fmt: skip
-        cells = sum(len(self._remaining(*launch)) for launch in work)
-        if not work and not any(plan.jobs(library) for library in plan.libraries):
+        steps = plan_steps(plan, self._remaining, self._conductor is not None)
+        cells = sum(step.cells for step in steps)
+        if not steps and not any(plan.jobs(library) for library in plan.libraries):
             raise InstrumentError(
                 "there is nothing to measure: these libraries have none of the experiments"
                 f" ({', '.join(BETWEEN_HOSTS)} needs --hosts), or the sizes are above"
                 f" {format_bytes(SUITE_MOST_BYTES)} or beyond this machine's memory"
             )
-        if not work:
+        if not steps:
             say(
                 self._console,
                 f"everything is already measured in {self._writer.path}; --fresh measures it again",
             )
             return
-        estimate_s = sum(
-            plan.estimate_s(job, len(self._remaining(repeat, library, job)))
-            for repeat, library, job in work
-        )
-        most = max(self._request.sizes, default=0)
-        if most > SUITE_MOST_BYTES and any(one.program == "suite" for _, _, one in work):
-            say(
-                self._console,
-                f"sizes above {format_bytes(SUITE_MOST_BYTES)} are measured in"
-                f" {' and '.join(PROBE_EXPERIMENTS)} only",
-            )
-        if plan.too_large:
-            memory = plan.host.get("memory_bytes")
-            say(
-                self._console,
-                f"sizes from {format_bytes(min(plan.too_large))} on are left out: with several"
-                " copies in each process they are beyond this machine's memory"
-                f" ({format_bytes(memory if isinstance(memory, int) else 0)})",
-            )
+        self._say_what_is_left_out(steps)
+        planned_s = sum(step.seconds for step in steps)
         resumed = " (the rest of an interrupted run)" if self._earlier else ""
         say(
             self._console,
             f"measuring {_count(len(plan.libraries), 'library', 'libraries')},"
             f" {_count(len(plan.experiments), 'experiment', 'experiments')}:"
-            f" {_count(cells, 'cell', 'cells')} in {_count(len(work), 'launch', 'launches')},"
-            f" about {format_duration(estimate_s)}{resumed}",
+            f" {_count(cells, 'cell', 'cells')} in {_count(len(steps), 'step', 'steps')},"
+            f" about {format_duration(planned_s)}{resumed}",
         )
-        with RunProgress(self._console, cells, estimate_s) as self._progress:
+        with RunProgress(self._console, planned_s) as self._progress:
             try:
-                for launch in work:
+                for step in steps:
                     self._spend()
-                    self._measure(*launch)
-                self._measure_at_usual_distance(work)
+                    self._measure(step)
             except _BudgetSpentError:
-                left = self._progress.left
+                left = sum(
+                    len(self._remaining(step.repeat, part.library, part.job))
+                    for step in steps
+                    for part in step.parts
+                )
                 self._progress.note(
                     f"the time budget is used up; {_count(left, 'cell', 'cells')} left: the"
                     " same command goes on with them"
                 )
 
-    def _order(self) -> Iterator[tuple[int, Library, Job]]:
-        """Launches in turn: repeats, in each of them experiments, in each of them libraries, so
-        that changes of the machine affect all libraries alike."""
-        plan = self._plan
-        jobs = {library.name: plan.jobs(library) for library in plan.libraries}
-        names = dict.fromkeys(job.experiment for found in jobs.values() for job in found)
-        order = [name for name in EXPERIMENTS if name in names]
-        for repeat in range(plan.effort.repeats):
-            for name in order:
-                for library in plan.order(repeat):
-                    for job in jobs[library.name]:
-                        if job.experiment == name and repeat < plan.effort_of(job).repeats:
-                            yield repeat, library, job
+    def _say_what_is_left_out(self, steps: Sequence[Step]) -> None:
+        most = max(self._request.sizes, default=0)
+        programs = {part.job.program for step in steps for part in step.parts}
+        if most > SUITE_MOST_BYTES and "suite" in programs:
+            say(
+                self._console,
+                f"sizes above {format_bytes(SUITE_MOST_BYTES)} are measured in"
+                f" {' and '.join(PROBE_EXPERIMENTS)} only",
+            )
+        if self._plan.too_large:
+            memory = self._plan.host.get("memory_bytes")
+            say(
+                self._console,
+                f"sizes from {format_bytes(min(self._plan.too_large))} on are left out: with"
+                " several copies in each process they are beyond this machine's memory"
+                f" ({format_bytes(memory if isinstance(memory, int) else 0)})",
+            )
 
     def _spend(self) -> None:
         budget_s = self._request.budget_s
         if budget_s is not None and time.monotonic() - self._began > budget_s:
             raise _BudgetSpentError
 
-    def _tick(self, cell: str | None) -> None:
-        """Called while a launch runs, and after each of its cells."""
-        if cell is None:
-            self._progress.tick()
-            return
-        self._progress.advance(1)
-        self._spend()
-
     def _remaining(self, repeat: int, library: Library, job: Job) -> list[str]:
-        done = self._given_up[library.name]
+        done = self._given_up[library.name] | self._done.get((library.name, repeat), set())
         if self._earlier:
             done = done | self._earlier.ended_cells(library.name, repeat)
         return [str(cell) for cell in job.cells if str(cell) not in done]
 
-    def _measure(self, repeat: int, library: Library, job: Job) -> None:
-        cells = self._remaining(repeat, library, job)
-        repeats = self._plan.effort_of(job).repeats
-        index = 0
+    def _stall_s(self, job: Job) -> float:
+        return min(self._request.stall_s, job.stall_s) if job.stall_s else self._request.stall_s
+
+    def _measure(self, step: Step) -> None:
+        parts = [
+            replace(part, groups={cell: part.groups[cell] for cell in cells})
+            for part in step.parts
+            if (cells := [
+                cell for cell in self._remaining(step.repeat, part.library, part.job)
+                if cell in part.groups
+            ])
+        ]  # fmt: skip
+        if not parts:
+            return
+        if step.rounds:
+            self._measure_in_turns(replace(step, parts=tuple(parts)))
+            return
+        (part,) = parts
+        self._progress.begin(
+            f"{step.experiment}, {part.library.record.label}{_again(step.repeat)}", step.seconds
+        )
+        self._measure_alone(step.repeat, part.library, part.job, list(part.groups))
+        self._progress.end()
+
+    def _measure_alone(
+        self, repeat: int, library: Library, job: Job, cells: list[str], index: int = 0
+    ) -> None:
+        """Launches until each cell was measured or has failed."""
         barren = 0
-        stall_s = self._request.stall_s
-        if job.stall_s:
-            stall_s = min(stall_s, job.stall_s)
+        total = len(cells)
+        ended = 0
+
+        def tick(cell: str | None) -> None:
+            nonlocal ended
+            if cell is None:
+                self._progress.tick()
+                return
+            ended += 1
+            self._progress.advance_to(ended / total)
+            self._spend()
+
         while cells:
-            self._progress.begin_launch(
-                f"launch {repeat + 1} of {repeats}, {job.experiment}, {library.record.label}"
-            )
             launch = Launch(
                 library,
                 self._plan,
                 job,
                 self._pins,
-                stall_s,
+                self._stall_s(job),
                 lambda records: self._writer.append(*records),
-                self._tick,
+                tick,
                 self._distance,
             )
-            report = launch.run(cells, repeat, index)
-            if report.ways is not None:
-                self._ways.setdefault((library.name, id(job)), []).append(report.ways)
+            try:
+                report = launch.run(cells, repeat, index)
+            except _BudgetSpentError:
+                self._finished(library, repeat, launch.ended)
+                raise
+            self._finished(library, repeat, report.ended)
             failed = self._note(library, report)
             remaining = [cell for cell in cells if cell not in report.ended and cell not in failed]
             barren = 0 if report.ended else barren + 1
             if remaining and (len(remaining) == len(cells) or barren == job.barren):
                 self._give_up(library, repeat, remaining, report, barren, job.barren)
                 remaining = []
-            self._progress.advance(len(cells) - len(remaining) - len(report.ended))
+            if report.status == "hung" and job.dynamic:
+                self._give_up_alike(library, job)
             cells = remaining
             index += 1
 
-    def _measure_at_usual_distance(self, work: Sequence[tuple[int, Library, Job]]) -> None:
-        """Launches that had their CPUs at other distances in every repeat are made once more at the
-        usual distance, if the CPUs return to it."""
-        band = usual_band([ways for some in self._ways.values() for ways in some])
-        if band is None:
-            return
-        last: dict[tuple[str, int], tuple[int, Library, Job]] = {}
-        for repeat, library, job in work:
-            last[library.name, id(job)] = repeat, library, job
-        again = [
-            launch for key, launch in last.items()
-            if (met := self._ways.get(key)) and not any(map(band.holds_both, met))
+    def _give_up_alike(self, library: Library, job: Job) -> None:
+        """What hangs when processes come later hangs every time, and each wait is long."""
+        alike = [one for one in self._plan.jobs(library)
+                 if one.dynamic and one.experiment == job.experiment]  # fmt: skip
+        cells = {str(cell) for one in alike for cell in one.cells}
+        cells -= self._given_up[library.name] | self._done.get((library.name, 0), set())
+        if cells:
+            outcomes = [
+                Outcome(library.name, Cell.parse(cell), 0, None, "hung",
+                        "not tried after another cell of this experiment hung")
+                for cell in sorted(cells)
+            ]  # fmt: skip
+            self._writer.append(*(outcome.to_record() for outcome in outcomes))
+            self._given_up[library.name].update(cells)
+
+    def _measure_in_turns(self, step: Step) -> None:
+        labels = ", ".join(dict.fromkeys(part.library.record.label for part in step.parts))
+        what = f"{step.experiment}, {_count(len(step.parts), 'program', 'programs')} in turns"
+        if step.parts[0].job.processes != PROCESSES:
+            what += f" of {step.parts[0].job.processes} processes"
+        self._progress.begin(what + _again(step.repeat), step.seconds)
+        places = _Places(step)
+        parts = list(step.parts)
+        for index in range(max(part.job.barren for part in parts)):
+            reports = self._concert(step, parts, index, places)
+            parts = self._go_on_with(step, parts, reports)
+            if not parts:
+                break
+        for part in parts:
+            cells = list(part.groups)
+            report = LaunchReport(status="crashed", detail=f"too many launches failed ({labels})")
+            self._give_up(
+                part.library, step.repeat, cells, report, part.job.barren, part.job.barren
+            )
+        self._progress.end()
+
+    def _concert(
+        self, step: Step, parts: Sequence[Part], index: int, places: _Places
+    ) -> list[LaunchReport]:
+        def listen(record: Record) -> None:
+            self._writer.append(record)
+            self._next_round = max(self._next_round, int(record["round"]) + 1)
+            if index == 0:
+                self._progress.advance_to(places.share(int(record["place"])))
+
+        def tick(cell: str | None) -> None:
+            self._progress.tick()
+            if cell is not None:
+                self._spend()
+
+        assert self._conductor is not None
+        concert = Concert(
+            parts,
+            self._plan,
+            self._pins,
+            max(self._stall_s(part.job) for part in parts),
+            self._conductor,
+            lambda records: self._keep(step.repeat, records),
+            tick,
+            listen,
+        )
+        return concert.run(step.repeat, index, step.rounds, self._next_round)
+
+    def _keep(self, repeat: int, records: Sequence[Record]) -> None:
+        self._writer.append(*records)
+        for record in records:
+            if record["type"] == "launch":
+                self._done.setdefault((record["library"], repeat), set()).update(record["ended"])
+
+    def _go_on_with(
+        self, step: Step, parts: Sequence[Part], reports: Sequence[LaunchReport]
+    ) -> list[Part]:
+        """The launches to make again: what a failed cell has kept from being measured, beside
+        Möbius, with which it is compared."""
+        again: list[Part] = []
+        for part, report in zip(parts, reports, strict=True):
+            self._finished(part.library, step.repeat, report.ended)
+            failed = self._note(part.library, report)
+            left = [cell for cell in part.cells if cell not in report.ended and cell not in failed]
+            given_up = self._given_up[part.library.name]
+            left = [cell for cell in left if cell not in given_up]
+            if not left:
+                continue
+            if not report.ended and not failed:
+                self._give_up(part.library, step.repeat, left, report, 0, part.job.barren)
+                continue
+            again.append(replace(part, groups={cell: part.groups[cell] for cell in left}))
+        names = {part.library.name for part in again}
+        beside = [
+            part for part in step.parts
+            if part.library.record.kind in ("mobius", "limit") and part.library.name not in names
         ]  # fmt: skip
-        waited_s = 0.0
-        for index, launch in enumerate(again):
-            while (way := self._distance.measure()) is not None and not band.holds(way):
-                if waited_s >= _MOST_WAIT_S:
-                    some = _count(len(again) - index, "launch was", "launches were")
-                    self._progress.note(f"{some} only made with the CPUs at unusual distances")
-                    return
-                if waited_s == 0:
-                    self._progress.note("waiting for the CPUs to be at their usual distance again")
-                self._progress.tick()
-                time.sleep(_WAIT_S)
-                waited_s += _WAIT_S
-            self._spend()
-            self._progress.add(len(launch[2].cells))
-            self._measure(*launch)
+        return [*beside, *again] if again else []
+
+    def _finished(self, library: Library, repeat: int, ended: Sequence[str]) -> None:
+        self._done.setdefault((library.name, repeat), set()).update(ended)
 
     def _note(self, library: Library, report: LaunchReport) -> set[str]:
         """Reports problems; returns the cells that must not be launched again."""
@@ -403,3 +457,23 @@ class _Session:
         self._given_up[library.name].update(cells)
         if barren >= most:
             self._progress.note(f"{library.record.label}: {len(cells)} cells {detail}")
+
+
+def _again(repeat: int) -> str:
+    return f", time {repeat + 1}" if repeat else ""
+
+
+class _Places:
+    """How far a concert is: places are sizes, in groups."""
+
+    def __init__(self, step: Step) -> None:
+        sizes = max(len(part.job.sizes) for part in step.parts)
+        self._parts = 3 if step.experiment == "overlap" else 1
+        self._each = sizes * self._parts
+        groups = {number for part in step.parts for number in part.groups.values()}
+        self._total = max(len(groups), 1) * self._each
+
+    def share(self, place: int) -> float:
+        """The share of the work before a place."""
+        group, at = divmod(place, PLACES_OF_GROUP)
+        return (group * self._each + min(at, self._each)) / self._total

@@ -115,6 +115,24 @@ def summarise(launches: Sequence[Floats], seed: int) -> Summary:
     )
 
 
+def ratio_within_rounds(
+    numerator: Sequence[Floats], denominator: Sequence[Floats], seed: int
+) -> Ratio:
+    """The ratio of two series that were measured in the same rounds, one element for each: the
+    median of the rounds' ratios. What the machine did in a round is common to both."""
+    values = np.array(
+        [
+            float(np.median(above)) / max(float(np.median(below)), 1e-9)
+            for above, below in zip(numerator, denominator, strict=True)
+        ]
+    )
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(len(values), size=(BOOTSTRAP_RESAMPLES, len(values)))
+    value = float(np.median(values))
+    low, high = interval(np.median(values[drawn], axis=1))
+    return Ratio(value, min(low, value), max(high, value))
+
+
 def interval(replicates: Floats) -> tuple[float, float]:
     """The middle 95 % of replicates."""
     low, high = np.percentile(replicates, _INTERVAL)

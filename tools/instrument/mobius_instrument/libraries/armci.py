@@ -21,7 +21,7 @@ from mobius_instrument.libraries.base import (
     hash_files,
     missing,
 )
-from mobius_instrument.libraries.building import COMPILE_FLAGS, build, no_launcher
+from mobius_instrument.libraries.building import COMPILE_FLAGS, build, no_launcher, turns_source
 from mobius_instrument.libraries.mobius import (
     applications,
     hosts_environment,
@@ -147,7 +147,8 @@ def archive_of(compiler: Path, family: str) -> Path | None:
 def suite_sources(folder: Path) -> list[Path]:
     """The sources of the test-suite for ARMCI."""
     places = (folder, folder / "blocks", folder / "experiments", folder / "armci")
-    return [path for place in places for path in sorted(place.glob("*.c"))]
+    own = [path for place in places for path in sorted(place.glob("*.c"))]
+    return own + turns_source(folder)
 
 
 def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library:

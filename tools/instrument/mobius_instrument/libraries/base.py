@@ -99,6 +99,8 @@ class Candidate:
     description: str
     present: bool
     prepare: Callable[[Context], Library]
+    # An option of the command line asks for it, without its name.
+    asked: bool = False
 
 
 def missing(name: str, label: str, kind: str, detail: str) -> Library:

@@ -50,6 +50,11 @@ def find_compiler(given: str, option: str, usual: str) -> Path:
     raise InstrumentError(f"{option}: {problem}")
 
 
+def turns_source(folder: Path) -> list[Path]:
+    """The part of every program that takes turns, beside the folder of the program."""
+    return sorted((folder.parent / "turns").glob("turns.c"))
+
+
 def no_launcher(launcher: str, compiler: Path) -> str:
     """The message about a compiler without the launcher of its library."""
     return (
@@ -111,6 +116,7 @@ def build(
     """A program of the cache, built if it is missing; its key, and the reason if it could not be
     built ("" on success)."""
     digest = hashlib.sha256()
+    headers = [*headers, *sorted((include.parent / "turns").glob("*.h"))]
     for path in (*files, *headers, *libraries):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     parts = (str(compiler), version_text, *COMPILE_FLAGS)

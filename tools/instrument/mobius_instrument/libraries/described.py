@@ -104,6 +104,7 @@ def described(descriptions: tuple[Description, ...], known: list[Candidate]) -> 
         found.append(
             Candidate(
                 name=one.name,
+                asked=True,
                 description=f"{one.of or one.mpicc}, described by {one.path}",
                 present=base.present if base else True,
                 prepare=lambda context, one=one, base=base: _prepare(one, base, context),  # type: ignore[misc]

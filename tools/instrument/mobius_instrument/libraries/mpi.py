@@ -37,6 +37,7 @@ from mobius_instrument.libraries.building import (
     made_nothing,
     no_launcher,
     run_tool,
+    turns_source,
 )
 from mobius_instrument.locations import Locations
 from mobius_instrument.machine.hosts import Hosts
@@ -456,17 +457,19 @@ def _without_rma(failure: str) -> str:
 
 def probe_sources(folder: Path) -> list[Path]:
     """The sources of an MPI probe: everything but the other libraries' adapters."""
-    return [
+    own = [
         path
         for path in sorted(folder.glob("*.c"))
         if not path.name.startswith("adapter_") or path.name == "adapter_mpi.c"
     ]
+    return own + turns_source(folder)
 
 
 def suite_sources(folder: Path) -> list[Path]:
     """The sources of the test-suite for MPI: everything but other libraries' blocks."""
     places = (folder, folder / "blocks", folder / "experiments", folder / "mpi")
-    return [path for place in places for path in sorted(place.glob("*.c"))]
+    own = [path for place in places for path in sorted(place.glob("*.c"))]
+    return own + turns_source(folder)
 
 
 # Which sources are of processes that come later, and how the lack of what they need is reported.

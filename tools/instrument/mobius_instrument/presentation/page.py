@@ -30,6 +30,7 @@ from mobius_instrument.presentation.findings import (
 )
 from mobius_instrument.presentation.first_screen import FirstScreen
 from mobius_instrument.presentation.plots import Plot, Quantity
+from mobius_instrument.presentation.selfcheck import CLOSE, MOST, close, impossible, twice
 from mobius_instrument.results import Results
 from mobius_instrument.stats import Summary
 
@@ -249,7 +250,20 @@ def _doubts_box(doubts: list[str]) -> str:
 
 def _doubts(analysis: Analysis) -> list[str]:
     """Reasons why differences in this run may come from the machine."""
-    found = []
+    results = analysis.results
+    found = [
+        f"An error of the instrument: {results.label(pair.library)} passed"
+        f" {format_bytes(pair.size)} ({pair.cell.operation}, {pair.cell.style}) in"
+        f" {100 * pair.ratio.value:.0f} % of the time that the bare machine needed in the same"
+        " rounds."
+        for pair in impossible(analysis)
+    ]
+    same = twice(analysis)
+    if close(same) < MOST * len(same):
+        found.append(
+            f"A program differed from itself by {CLOSE:.0%} or more in {len(same) - close(same)} of"
+            f" {len(same)} times."
+        )
     lost, sentences = _disturbance(analysis)
     if lost > DISTURBED:
         found.append(
@@ -261,7 +275,7 @@ def _doubts(analysis: Analysis) -> list[str]:
         summary.spread
         for series in analysis.of("pingpong", "line")
         for size, summary in series.summaries.items()
-        if size == 8 and summary.launches > 1
+        if size == 8 and summary.launches > 1 and not analysis.in_turns(series)
     ]
     if lines and max(lines) > _NOISY_SPREAD:
         found.append(
@@ -308,7 +322,7 @@ def _repeated(analysis: Analysis) -> list[tuple[Series, int, Summary]]:
         (series, size, summary)
         for series in analysis.series
         for size, summary in series.summaries.items()
-        if summary.launches > 1
+        if summary.launches > 1 and not analysis.in_turns(series)
     ]
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
-from mobius_instrument.compare import THRESHOLD
 from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.findings import short_label
+from mobius_instrument.presentation.selfcheck import threshold
 
 _MB: Final = 1 << 20
 # The statuses of cells that show a fault of the library, the worst first, and what it does then.
@@ -209,7 +209,7 @@ def _sentence(analysis: Analysis, question: Question) -> str:
     other = short_label(analysis, next_name)
     ratio = analysis.ratio(next_series, series, question.size)
     comparable = analysis.comparable(series, next_series, question.size)
-    if not comparable or not ratio.is_real(THRESHOLD):
+    if not comparable or not ratio.is_real(threshold(analysis)):
         told = (
             f"For {question.use} no library is certainly the fastest: {size} complete in"
             f" {format_ns(time)} in {label}, in {format_ns(next_time)} in {other}"

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Libraries that take turns: real programs and the conductor."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from instrument_tools import FakeInstrument, SyntheticRun, processes_of
+from mobius_instrument.cells import Cell
+from mobius_instrument.experiments import Job
+from mobius_instrument.libraries.base import Library
+from mobius_instrument.libraries.mpi import MPI_CELLS
+from mobius_instrument.presentation.analysis import Analysis
+from mobius_instrument.results import LibraryRecord, read_results
+from mobius_instrument.steps import group_of, takes_turns
+from mobius_instrument.turns import FIRST_ROUND, Board, Conductor
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("MOBIUS_HOME_BIN") or ROOT / "build" / "release" / "bin")
+PUT = "completion:put:flush:allocate"
+CELLS = [str(cell) for cell in MPI_CELLS]
+
+pytestmark = pytest.mark.skipif(
+    not (BIN / "conductor").exists() or not (BIN / "probe_mobius").exists(),
+    reason="the conductor or Möbius' probe was not built",
+)
+
+
+@pytest.fixture
+def turning(instrument: FakeInstrument) -> FakeInstrument:
+    """The fake MPI beside the real Möbius and the limits."""
+    instrument.environment["MOBIUS_HOME_BIN"] = str(BIN)
+    return instrument
+
+
+def arguments(instrument: FakeInstrument, *libraries: str) -> list[str]:
+    words = instrument.bench_arguments()
+    words[words.index("--libs") + 1] = ",".join(libraries)
+    words[words.index("--sizes") + 1] = "2"
+    return [*words, "pingpong", "completion"]
+
+
+def test_all_are_measured_in_the_same_rounds(turning: FakeInstrument) -> None:
+    words = arguments(turning, "mobius", "limits")
+    del words[words.index("--mpicc") : words.index("--mpicc") + 2]
+    done = turning.run(*words)
+    assert done.returncode == 0, done.stderr
+    rounds = {record["round"]: record for record in turning.records("round")}
+    assert len(rounds) >= 12
+    assert min(rounds) == FIRST_ROUND
+    samples = turning.records("samples")
+    assert {record["library"] for record in samples} == {"mobius", "limits"}
+    for record in samples:
+        assert [number for number, _ in record["rounds"]] == sorted(rounds)
+        assert sum(count for _, count in record["rounds"]) == len(record["samples_ns"])
+    orders = {tuple(turn[0] for turn in record["turns"]) for record in rounds.values()}
+    assert orders == {("mobius", "limits"), ("limits", "mobius")}
+    assert all(launch["turns"] for launch in turning.records("launch"))
+    results = read_results(turning.out / "results.jsonl")
+    times = results.samples["mobius", Cell.parse(PUT)][8]
+    assert sorted(times) == sorted(rounds)
+
+
+@pytest.mark.parametrize("does", ["crash", "abort"])
+def test_one_that_fails_in_its_turn_stops_nobody(turning: FakeInstrument, does: str) -> None:
+    turning.behave({CELLS[1]: does})
+    done = turning.run(*arguments(turning, "mobius", "mpicc1"))
+    assert done.returncode == 0, done.stderr
+    assert {cell: status for cell, [(status, _)] in turning.outcomes().items()} == {
+        CELLS[1]: "crashed"
+    }
+    measured = {(one["library"], one["cell"]) for one in turning.records("samples")}
+    assert {("mpicc1", cell) for cell in CELLS if cell != CELLS[1]} <= measured
+    assert ("mobius", PUT) in measured
+
+
+def test_an_interrupt_in_a_turn_leaves_nothing(turning: FakeInstrument) -> None:
+    pipe = turning.folder / "reached"
+    os.mkfifo(pipe)
+    turning.behave({CELLS[0]: f"wait:{pipe}"})
+    process = subprocess.Popen(
+        turning.command(*arguments(turning, "mobius", "mpicc1"), "--timeout", "500"),
+        env=turning.full_environment(), cwd=turning.folder, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    probe = int(pipe.read_text())
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert not Path(f"/proc/{probe}").exists()
+    assert processes_of(turning.folder) == []
+
+
+# Takes turns as a program does. `spins`: uses its processor while it waits.
+PROGRAM = """
+import os, struct, sys, time
+path, number = sys.argv[1].rsplit(":", 1)
+at = 64 + 512 * int(number)
+import mmap
+board = mmap.mmap(os.open(path, os.O_RDWR), 0)
+word = lambda offset: struct.unpack_from("<I", board, at + offset)[0]
+put = lambda offset, value: struct.pack_into("<I", board, at + offset, value)
+put(64, os.getpid())
+put(4, 1)
+seen = word(0)
+while True:
+    put(8, 1)
+    while word(0) == seen:
+        if sys.argv[2] != "spins":
+            time.sleep(0.001)
+    seen += 1
+    time.sleep(0.004)
+    if word(12) == 2:
+        break
+"""
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_who_spins_is_stopped_for_the_turns_of_others(tmp_path: Path) -> None:
+    board = Board(tmp_path / "board", 2)
+    programs = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM, board.place(number), how])
+        for number, how in enumerate(("sleeps", "spins"))
+    ]
+    try:
+        while not (board.waits(0) and board.waits(1)):
+            time.sleep(0.01)
+        conductor = Conductor(BIN / "conductor", board, 6, FIRST_ROUND, 1, (0, 1))
+        seen = set()
+        left = {0, 1}
+        while left:
+            seen.add(state_of(programs[1].pid) if 1 in left else "")
+            for number in list(left):
+                if programs[number].poll() is not None:
+                    board.leave(number)
+                    left.remove(number)
+            time.sleep(0.0005)
+        os.set_blocking(conductor.output.fileno(), True)
+        rounds = [json.loads(line) for line in conductor.output]
+        conductor.stop()
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+        board.close()
+    assert len(rounds) >= 6
+    assert rounds[-1]["stopped"] == [1]
+    assert "T" in seen
+    assert [program.returncode for program in programs] == [0, 0]
+
+
+def test_a_ratio_is_of_the_same_rounds(tmp_path: Path) -> None:
+    """The machine is up to three times slower in some rounds: the ratio does not change."""
+    run = SyntheticRun(tmp_path / "run" / "results.jsonl")
+    for name in ("mobius", "mpich", "alone"):
+        run.library(name, name, "mobius" if name == "mobius" else "mpi")
+    for number in range(12):
+        run.round(number, moved=number == 3)
+    run.in_rounds("mobius", PUT, 100.0)
+    run.in_rounds("mpich", PUT, 103.0)
+    run.series("alone", PUT, lambda *_: 50.0, sizes=(8,))
+    analysis = Analysis(read_results(run.write()))
+    mobius, mpich, alone = (
+        analysis.one(name, Cell.parse(PUT)) for name in ("mobius", "mpich", "alone")
+    )
+    assert mobius is not None
+    assert mpich is not None
+    assert alone is not None
+    assert analysis.comparable(mpich, mobius, 8)
+    assert not analysis.comparable(mpich, alone, 8)
+    ratio = analysis.ratio(mpich, mobius, 8)
+    assert ratio.value == pytest.approx(1.03, abs=0.002)
+    assert ratio.low > 1.02
+    assert mobius.summaries[8].launches == 11
+
+
+def test_who_takes_turns() -> None:
+    library = Library(LibraryRecord("a", "a", "1", "mpi", "ready"))
+
+    def job(experiment: str, program: str = "suite", dynamic: bool = False) -> Job:
+        return Job(experiment, program, (), (8,), dynamic=dynamic)
+
+    assert takes_turns(library, job("pingpong", "probe"))
+    assert takes_turns(library, job("sync-cost"))
+    assert not takes_turns(library, job("lu", "lu"))
+    assert not takes_turns(library, job("sync-cost", dynamic=True))
+    assert not takes_turns(library, job("progress"))
+    cell = Cell.parse("sync-cost:put:flush:allocate")
+    assert [group_of(cell, level) for level in range(4)] == ["", "put", "put:flush", str(cell)]
