@@ -22,6 +22,11 @@ SHARED_TO_NUMBER = (
     "a pointer to shared is no value of this type: write *p for what it points to, or a cast"
 )
 NO_BIT_ADDRESS = "a bit field has no address"
+VOID_BLOCK = (
+    "void has no elements that blocks could have: write shared void *, or shared [] void *, or the "
+    "type of the elements"
+)
+NO_PART_ADDRESS = "a part of a shared complex number has no address of its own here"
 GENERIC_ARITHMETIC = (
     "a 'shared void *' cannot be counted from: cast it to the type of the elements first"
 )

@@ -160,9 +160,23 @@ class Rewriter:
             inside = self.tokens(after.end, closing)
             end = closing + 1
             space = self.space_of_block(start, inside, relaxed)
+            if inside and space != self.one(relaxed) and self.is_void_at(start, end):
+                self.complain(start, messages.VOID_BLOCK)
         # Behind `f(a, b)` Clang would take it for an attribute of the function.
         before = "register " if self.follows_parameter_names(start) else ""
         self.edits.append(Edit(start, end, f"{before}__attribute__((address_space({space})))"))
+
+    def one(self, relaxed: bool) -> str:
+        """The address space of blocks of one element."""
+        return str(self.layouts.space(Layout(1, relaxed)))
+
+    def is_void_at(self, start: int, end: int) -> bool:
+        """Whether what is said to be shared between `start` and `end` is void."""
+        before = SPECIFIER_START.split(self.text[max(0, start - 200) : start])[-1]
+        return re.search(r"\bvoid\s*$|\bvoid\s+(?:const|volatile)\s*$", before) is not None or (
+            re.match(r"\s*(?:(?:const|volatile|strict|relaxed)\b\s*)*void\b", self.text[end:])
+            is not None
+        )
 
     def check_strictness(self, word: str, start: int, end: int) -> None:
         """Complains about `strict relaxed`, and about either where nothing can be shared."""

@@ -134,7 +134,53 @@ static void private_records(void) {
   CHECK(((struct holder){.p = cells}).p == remembered);
 }
 
+/* Each part of a complex number is an object that can be assigned to. */
+static shared double _Complex number;
+static shared struct {
+  int before;
+  float _Complex inner;
+} numbers[THREADS];
+
+static void complex_parts(void) {
+  const int next = (MYTHREAD + 1) % THREADS;
+  if (MYTHREAD == 0) {
+    number = 1.0;
+    __imag__ number = 2;
+    __real__ number += 4;
+    __imag__ number *= 3;
+  }
+  numbers[next].before = 5;
+  __imag__ numbers[next].inner = next;
+  __real__ numbers[next].inner = -1;
+  upc_barrier;
+  CHECK(__real__ number == 5 && __imag__ number == 6);
+  CHECK(numbers[MYTHREAD].before == 5 && __real__ numbers[MYTHREAD].inner == -1);
+  CHECK(__imag__ numbers[MYTHREAD].inner == MYTHREAD);
+}
+
+/* Pointers to functions in shared memory. */
+static int twice(int x) { return 2 * x; }
+static int (*shared single)(int);
+static int (*shared several[THREADS])(int), (*after)(int);
+static shared struct {
+  int (*call)(int);
+} calls[THREADS];
+
+static void functions(void) {
+  several[MYTHREAD] = twice;
+  calls[MYTHREAD].call = &twice;
+  after = several[MYTHREAD];
+  if (MYTHREAD == 0) {
+    single = twice;
+    CHECK(single(2) == 4 && (*single)(3) == 6);
+  }
+  CHECK(several[MYTHREAD](4) == 8 && after(5) == 10 && calls[MYTHREAD].call(6) == 12);
+  upc_barrier;
+}
+
 int main(void) {
+  complex_parts();
+  functions();
   members();
   lists();
   fields();

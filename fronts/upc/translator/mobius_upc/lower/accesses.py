@@ -42,6 +42,9 @@ class Row:
     subscripts: tuple[Cursor, ...]
 
 
+PARTS = ("__real", "__imag")
+
+
 def scaled(index: str, factor: str) -> str:
     """An index times the ultimate elements of what it counts."""
     return f"({index})" if factor == "1" else f"({index})*({factor})"
@@ -57,7 +60,16 @@ class Accesses:
 
     def is_shared(self, cursor: Cursor) -> bool:
         """Whether an expression denotes a shared object."""
-        return cursors.space_of(cursors.type_of(cursor)) != 0
+        return cursors.space_of(cursors.type_of(cursor)) != 0 or self.whole_of(cursor) is not None
+
+    def whole_of(self, cursor: Cursor) -> Cursor | None:
+        """The shared complex number of which `__real__ z` or `__imag__ z` is a part."""
+        if cursors.kind_of(cursor) != Kind.UNARY_OPERATOR:
+            return None
+        if cursors.unary_operator(cursor)[0] not in PARTS:
+            return None
+        operand = self.context.core(cursors.children(cursor)[0])
+        return operand if cursors.space_of(cursors.type_of(operand)) else None
 
     # Layouts
 
@@ -113,6 +125,9 @@ class Accesses:
         """Where a shared lvalue is."""
         cursor = self.context.core(cursor)
         kind = cursors.type_of(cursor)
+        whole = self.whole_of(cursor)
+        if whole is not None:
+            return self.part(cursor, self.place(whole))
         strict = self.is_strict(cursor)
         node = cursors.kind_of(cursor)
         layout = self.lvalue_layout(cursor)
@@ -187,6 +202,14 @@ class Accesses:
             pointer = self.expressions.value(row.base)
             size = self.types.element_size(self.expressions.pointee_of(row.base))
         return runtime.add(pointer, row.index, size, layout.block)
+
+    def part(self, cursor: Cursor, whole: Target) -> Target:
+        """`__real__ z` or `__imag__ z`: two numbers in a row."""
+        operator = cursors.unary_operator(cursor)[0]
+        kind = cursors.type_of(cursor)
+        offset = "0" if operator == "__real" else f"sizeof({self.types.plain_type(kind)})"
+        local = f"({operator}__ {whole.local})" if whole.local else ""
+        return Target(runtime.member(whole.pointer, offset), kind, INDEFINITE, whole.strict, local)
 
     def member(self, cursor: Cursor, strict: bool) -> Target:
         """`record.member` or `pointer->member`."""

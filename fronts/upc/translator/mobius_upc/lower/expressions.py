@@ -220,6 +220,8 @@ class Expressions:
         inner = self.context.core(operand)
         if operator == "&" and self.accesses.is_shared(inner):
             target = self.accesses.place(inner)
+            if self.accesses.whole_of(inner) is not None:
+                self.context.complain(cursor, messages.NO_PART_ADDRESS)
             if target.field is not None:
                 self.context.complain(cursor, messages.NO_BIT_ADDRESS)
             return target.pointer

@@ -54,7 +54,7 @@ class UnitLowering:
         """Top-level declarations; those that share specifiers together."""
         result: list[list[Cursor]] = []
         for cursor in cursors.children(self.unit.cursor):
-            start, stop = cursors.extent(cursor)
+            start, stop = self.whole_extent(cursor)
             if start < first or start == stop:
                 continue
             if result and self.context.are_together(result[-1], cursor):
@@ -62,6 +62,21 @@ class UnitLowering:
             else:
                 result.append([cursor])
         return result
+
+    def whole_extent(self, cursor: Cursor) -> tuple[int, int]:
+        """The extent of a declaration. Clang ends a shared pointer to a function at its name: the
+        rest are a bracket for each open one, and what the function takes."""
+        start, stop = cursors.extent(cursor)
+        text = self.unit.source.text
+        if cursors.kind_of(cursor) != Kind.VAR_DECL or "(" not in text[start:stop]:
+            return start, stop
+        depth = text.count("(", start, stop) - text.count(")", start, stop)
+        while stop < len(text) and (depth > 0 or text[stop].isspace() or text[stop] == "("):
+            depth += (text[stop] == "(") - (text[stop] == ")")
+            stop += 1
+        stop = start + len(text[start:stop].rstrip())
+        cursor.mobius_extent = (start, stop)
+        return start, stop
 
     def is_copied(self, group: list[Cursor], start: int, end: int) -> bool:
         """Whether declarations of a system header have nothing of UPC in them."""
