@@ -233,7 +233,7 @@ static int is_right(const state_t* all) {
   double* now = malloc((size_t)count * sizeof(double));
   double* next = malloc((size_t)count * sizeof(double));
   long i;
-  int same;
+  int same = 1;
   if (now == NULL || next == NULL) mob_abort(1, "recovery: no memory");
   for (i = 0; i < count; ++i) now[i] = initial(i);
   for (i = 0; i < steps; ++i) {
@@ -242,7 +242,7 @@ static int is_right(const state_t* all) {
     now = next;
     next = last;
   }
-  same = memcmp(now + (size_t)all->part * CELLS, all->cells, sizeof all->cells) == 0;
+  for (i = 0; i < CELLS; ++i) same &= now[(size_t)all->part * CELLS + (size_t)i] == all->cells[i];
   free(now);
   free(next);
   return same;
