@@ -20,6 +20,11 @@
  *   between them, a get may read the bytes as they were before an earlier put that is not complete,
  *   or the bytes of a later put. This also holds for exposed memory on one host, where the owner
  *   may carry out one of the two and the origin the other.
+ * - **Memory that the caller may not access.** In operations on ranks of other hosts, of every
+ * shape and kind, local memory that the caller may not read, or write, is MOB_ERR_ARGUMENT, from
+ * the call or from its completion. Where the calling thread itself copies, it ends the process with
+ *   SIGSEGV, as memcpy() would: on one host; in a mob_put_nbi() of at most 64 bytes; and in a put
+ *   from memory that the thread could read in an earlier put, but can no longer.
  * - **Atomicity.** An aligned mob_put8() … mob_get1() is single-copy atomic: a concurrent reader
  *   sees the old or the new value, never a mixture. Larger or unaligned transfers are not atomic.
  *
@@ -58,8 +63,9 @@ MOB_API mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, s
  * @param rank    the target
  * @param remote  first byte to read, an address in the target
  * @param local   first byte to write, any memory that the caller may write; must not overlap the
- *                source. Memory that it may not write ends the process with SIGSEGV, as memcpy()
- *                would, or is MOB_ERR_ARGUMENT where the kernel copies.
+ *                source. Memory that it may not write is MOB_ERR_ARGUMENT for a rank on another
+ *                host, and where the kernel copies; elsewhere it ends the process with SIGSEGV, as
+ *                memcpy() would.
  * @param bytes   number of bytes; 0 does nothing
  * @return as mob_put(); every error of the transfer is returned here
  *

@@ -110,8 +110,8 @@ class Engine {
         rkeys_(peers_, waiter_, messages_, network_.endpoint()),
         remote_objects_(
             {peers_, segment_, waiter_, counters_, messages_, scheduler_, batch_server_}),
-        scheduler_({settings_, peers_, waiter_, completion_, progress_, network_, messages_,
-                    instrumentation_, am_rma_, lazy_lock_, allocations_}),
+        scheduler_({settings_, peers_, segment_, waiter_, completion_, progress_, network_,
+                    messages_, instrumentation_, am_rma_, lazy_lock_, allocations_}),
         lazy_lock_(sync_services_),
         batch_server_(request_services_, am_rma_, remote_objects_),
         notifications_(sync_services_) {}

@@ -216,7 +216,7 @@ struct FakeRank::Parts {
   Progress progress{waiter, network, threads};
   Network network{settings, peers, waiter, progress, threads};
   Rkeys rkeys{peers, waiter, messages, network.endpoint()};
-  Scheduler scheduler{{settings, peers, waiter, completion, progress, network, messages,
+  Scheduler scheduler{{settings, peers, segment, waiter, completion, progress, network, messages,
                        instrumentation, requests, deferred, allocated}};
   BatchServer batch_server{request_services, requests, tells};
 };

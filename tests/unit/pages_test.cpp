@@ -2,8 +2,10 @@
 #include "os/memory/pages.h"
 
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +94,29 @@ TEST_F(Accessible, MappingLongerThanItsFile) {
   ASSERT_TRUE(is_accessible(start + page_, page_ + 1, true, &around));
   EXPECT_GE(around.start, start);
   EXPECT_LE(around.end, start + 3 * page_);
+}
+
+// The kernel allocates no pages in mappings of devices, and then answers as where access is not
+// permitted. The ring of a performance counter is such a mapping since Linux 6.15.
+TEST_F(Accessible, MemoryOfADevice) {
+  perf_event_attr counter{};
+  counter.size = sizeof counter;
+  counter.type = PERF_TYPE_SOFTWARE;
+  counter.config = PERF_COUNT_SW_CPU_CLOCK;
+  counter.exclude_kernel = 1;
+  const auto file = static_cast<int>(syscall(SYS_perf_event_open, &counter, 0, -1, -1, 0));
+  if (file < 0) GTEST_SKIP() << "no performance counters here";
+  const size_t bytes = 3 * page_;  // a page about the ring, and the ring
+  void* ring = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (ring == MAP_FAILED) GTEST_SKIP() << "a performance counter cannot be mapped here";
+  const auto start = reinterpret_cast<uintptr_t>(ring);
+  for (const size_t size : {size_t{8}, bytes}) {
+    EXPECT_TRUE(is_accessible(start, size, false));
+    EXPECT_TRUE(is_accessible(start, size, true));
+  }
+  EXPECT_EQ(munmap(ring, bytes), 0);
+  EXPECT_FALSE(is_accessible(start, 8, false));
 }
 
 // Pages that move into shared memory and back; some were never touched.

@@ -24,6 +24,7 @@
 #include "engine/request/am_rma_wire.h"
 #include "engine/request/link_observer.h"
 #include "engine/request/span_wire.h"
+#include "engine/rma/local_access.h"
 #include "engine/segment/window/local_heap.h"
 #include "os/sync/futex.h"
 #include "transport/shm/copy.h"
@@ -91,6 +92,7 @@ mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const 
   const bool completes_early =
       !goes_in_bulk && (transfer.kind == MOB_PUT || transfer.kind == MOB_ACCUMULATE);
   if (mode == Mode::kBlocking && in_handler && !completes_early) return refuse_in_handler(call);
+  if (const mob_status_t status = check_local(call, transfer, shape)) return status;
   if (const mob_status_t status = require()) return status;
   if (const mob_status_t status = await_room(call, transfer.rank, goes_in_bulk)) return status;
   auto whole = std::make_unique<Whole>();
@@ -127,6 +129,24 @@ mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const 
   return mode == Mode::kBlocking ? completion.await(call, *pending) : MOB_OK;
 }
 
+// Memory that the caller may not access: the network, or the thread that polls, would find out too
+// late.
+mob_status_t AmRma::check_local(const char* call, const mob_transfer_t& transfer,
+                                const Shape& shape) const {
+  if (services_.peers.is_here(transfer.rank)) return MOB_OK;
+  if (transfer.kind == MOB_FETCH_ACCUMULATE) {
+    LocalAccess fetched(services_.segment, true);
+    if (!fetched.allows(transfer.fetched, shape.total_bytes)) {
+      return fetched.refuse(call, transfer.fetched);
+    }
+  }
+  if (transfer.kind != MOB_GET && !reads_local(transfer)) return MOB_OK;
+  LocalAccess access(services_.segment, transfer.kind == MOB_GET);
+  return transport::for_each_run(shape, [&](char*, char* local, size_t bytes) {
+    return access.allows(local, bytes) ? MOB_OK : access.refuse(call, local);
+  });
+}
+
 // Flow control before a transfer starts. An error if the rank is known to be lost.
 mob_status_t AmRma::await_room(const char* call, mob_rank_t rank, bool in_bulk) {
   if (services_.peers.is_here(rank)) return MOB_OK;
@@ -152,7 +172,8 @@ void AmRma::start(const char* call, const mob_transfer_t& transfer, const Shape&
   whole->pending = &pending;
   whole->never_waits = true;
   whole->show(services_, transfer, shape);
-  mob_status_t status = require();
+  mob_status_t status = check_local(call, transfer, shape);
+  if (status == MOB_OK) status = require();
   try {
     // In pieces of a stage's size, as in send_parts().
     for (size_t done = 0; status == MOB_OK && done < shape.total_bytes; done += kStageBytes) {
@@ -180,6 +201,7 @@ void AmRma::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
   whole->never_waits = true;
   whole->is_bulk = true;
   whole->show(services_, transfer, shape);
+  if (status == MOB_OK) status = check_local(call, transfer, shape);
   if (status == MOB_OK) status = require();
   try {
     if (status == MOB_OK) status = send_bulk(call, transfer, shape, *whole);

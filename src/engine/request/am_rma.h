@@ -98,6 +98,8 @@ class AmRma final : public RequestPath, public WriteObserver {
                           const transport::Shape& shape, Whole& whole);
   mob_status_t send_box(const char* call, const mob_transfer_t& transfer,
                         const transport::Shape& shape, Whole& whole, bool last);
+  mob_status_t check_local(const char* call, const mob_transfer_t& transfer,
+                           const transport::Shape& shape) const;
   mob_status_t await_room(const char* call, mob_rank_t rank, bool in_bulk);
   bool is_told_by_note(const mob_transfer_t& transfer, const transport::Shape& shape) const;
   bool is_bare(const mob_transfer_t& transfer, const transport::Shape& shape) const;

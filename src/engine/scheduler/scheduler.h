@@ -64,8 +64,8 @@ class Scheduler final : public LinkObserver {
   // complete on return, or a blocking get. An urgent put is issued without a flush. `call` is the
   // public function, for error texts. Where the result is false, Router::run() finds out why.
   enum class Urgency { kUrgent, kAtFlush };
-  bool try_put(mob_rank_t rank, void* remote, const void* local, size_t bytes, Urgency urgency,
-               mob_status_t* status);
+  bool try_put(const char* call, mob_rank_t rank, void* remote, const void* local, size_t bytes,
+               Urgency urgency, mob_status_t* status);
   bool try_get(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
                mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
@@ -153,6 +153,8 @@ class Scheduler final : public LinkObserver {
   Queue* find(mob_rank_t rank) const;
   mob_status_t make_queue(mob_rank_t rank);
   // `lasting`: where the user keeps the bytes unchanged until completion, or null.
+  mob_status_t check_operand(const Operation& operation) const;
+  mob_status_t drop_unreadable(Queue& queue);
   mob_status_t add(Queue& queue, schedule::Operation& operation, schedule::Policy policy,
                    bool is_urgent, const char* lasting = nullptr);
   bool is_plain(mob_rank_t rank, const void* remote, const void* local) const;

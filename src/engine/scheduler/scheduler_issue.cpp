@@ -13,6 +13,7 @@
 #include "engine/network/network.h"
 #include "engine/request/am_rma.h"
 #include "engine/request/batch_wire.h"
+#include "engine/rma/local_access.h"
 #include "engine/scheduler/scheduler_queue.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
@@ -97,10 +98,10 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   Group& group = *std::exchange(queue.group, nullptr);
   if (queue.is_fenced) moves = nullptr;
   bool tells = queue.operations.back().kind != Kind::kTell;
-  mob_status_t status = MOB_OK;
+  mob_status_t status = drop_unreadable(queue);
   size_t gone = kNoPlan;  // issues of the plan that were sent
   try {
-    tells |= issue_plan(queue, group, costs, moves, &gone);
+    if (!queue.operations.empty()) tells |= issue_plan(queue, group, costs, moves, &gone);
     queue.savings.add(queue.plan.savings);
     if (services_.instrumentation.timeline() != nullptr) {
       trace_issue(queue, costs, begin, moves != nullptr);
@@ -118,6 +119,27 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   }
   end_part(group, MOB_OK);
   return tells;
+}
+
+// Needs the queue's lock. Takes out the puts whose bytes the program may not read, or no longer:
+// the issuing thread packs them, and may not be the one that recorded them.
+mob_status_t Scheduler::drop_unreadable(Queue& queue) {
+  mob_status_t status = MOB_OK;
+  bool is_fenced = false;  // an operation that was taken out
+  schedule::Operation* end = queue.operations.begin();
+  for (schedule::Operation& each : queue.operations) {
+    if (each.kept || each.kind != Kind::kPut ||
+        LocalAccess::allows_reading(services_.segment, each.local, each.bytes)) [[likely]] {
+      if (std::exchange(is_fenced, false)) each.fenced = true;
+      if (end != &each) *end = each;
+      ++end;
+      continue;
+    }
+    if (status == MOB_OK) status = LocalAccess(services_.segment, false).refuse(each.local);
+    is_fenced |= each.fenced;
+  }
+  queue.operations.end_at(end);
+  return status;
 }
 
 // False if the last operation is a tell that is left to the caller.
@@ -366,8 +388,13 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
     queue->flights.pop_front();
     queue->count_flights();
     if (bytes == flight->answer_bytes) {
+      LocalAccess access(services_.segment, true);
       for (const Flight::Place& place : flight->places) {
-        transport::copy(place.to, data, place.bytes);
+        if (access.allows(place.to, place.bytes)) {
+          transport::copy(place.to, data, place.bytes);
+        } else if (status == MOB_OK) {
+          status = access.refuse(place.to);
+        }
         data += place.bytes;
       }
     } else if (status == MOB_OK) {

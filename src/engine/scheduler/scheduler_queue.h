@@ -53,6 +53,7 @@ class RecordedOperations {
   explicit RecordedOperations(size_t most)
       : first_(std::make_unique_for_overwrite<schedule::Operation[]>(most)), end_(first_.get()) {}
 
+  void end_at(schedule::Operation* end) { end_ = end; }
   schedule::Operation& add() { return *std::construct_at(end_++); }
   void clear() { end_ = first_.get(); }
 

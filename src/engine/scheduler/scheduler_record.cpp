@@ -13,6 +13,7 @@
 #include "engine/progress/waiter.h"
 #include "engine/request/am_rma.h"
 #include "engine/rma/deferred_access.h"
+#include "engine/rma/local_access.h"
 #include "engine/scheduler/scheduler_queue.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
@@ -88,8 +89,18 @@ bool Scheduler::takes(const Operation& operation) const {
          (is_started || (packs(policy) && transfer.kind == MOB_ACCUMULATE));
 }
 
+// Whether the calling thread, which copies or packs it, may read the local side of an operation.
+mob_status_t Scheduler::check_operand(const Operation& operation) const {
+  const mob_transfer_t& transfer = *operation.transfer;
+  return transfer.kind == MOB_GET || LocalAccess::allows_reading(services_.segment, transfer.local,
+                                                                 operation.shape.total_bytes)
+             ? MOB_OK
+             : LocalAccess(services_.segment, false).refuse(operation.call, transfer.local);
+}
+
 mob_status_t Scheduler::record(const Operation& operation) {
   const mob_transfer_t& transfer = *operation.transfer;
+  if (const mob_status_t status = check_operand(operation)) return status;
   Queue* queue = queue_of(transfer.rank);
   if (queue == nullptr) return MOB_ERR_PEER;
   schedule::Operation made = describe(operation);
@@ -146,7 +157,8 @@ bool Scheduler::fetch(const Operation& operation, mob_status_t* status) {
   const Policy policy = policy_for(transfer.rank, made.remote);
   Queue* const queue = packs(policy) ? queue_of(transfer.rank) : nullptr;
   if (queue == nullptr) return false;
-  *status = fetch_now(operation.call, *queue, made, policy);
+  *status = check_operand(operation);
+  if (*status == MOB_OK) *status = fetch_now(operation.call, *queue, made, policy);
   return true;
 }
 
@@ -175,8 +187,8 @@ inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void*
          !services_.deferred.is_used();
 }
 
-bool Scheduler::try_put(mob_rank_t rank, void* remote, const void* local, size_t bytes,
-                        Urgency urgency, mob_status_t* status) {
+bool Scheduler::try_put(const char* call, mob_rank_t rank, void* remote, const void* local,
+                        size_t bytes, Urgency urgency, mob_status_t* status) {
   if (!is_plain(rank, remote, local) || services_.peers.is_here(rank) || bytes - 1 >= kMostKept) {
     return false;
   }
@@ -185,6 +197,10 @@ bool Scheduler::try_put(mob_rank_t rank, void* remote, const void* local, size_t
   if (!packs(policy)) return false;
   Queue* queue = queue_of(rank);
   if (queue == nullptr) return false;
+  if (!LocalAccess::allows_reading(services_.segment, local, bytes)) {
+    *status = LocalAccess(services_.segment, false).refuse(call, local);
+    return true;
+  }
   schedule::Operation made;
   made.kept = true;
   made.bytes = bytes;

@@ -19,6 +19,7 @@ class Messages;
 class Network;
 class Peers;
 class Progress;
+class Segment;
 class Waiter;
 
 // Knows which memory of other hosts is allocated (allocation/allocations.h). Any thread.
@@ -35,6 +36,7 @@ class AllocatedMemory {
 struct SchedulerServices {
   const base::Settings& settings;
   Peers& peers;
+  Segment& segment;
   Waiter& waiter;
   Completion& completion;
   Progress& progress;

@@ -15,7 +15,6 @@
 
 namespace mobius::engine {
 
-using base::fail;
 using transport::Shape;
 
 mob_status_t Router::open(const base::Settings& settings) {
@@ -48,7 +47,8 @@ mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode 
 mob_status_t Router::put_unmapped(const char* call, mob_rank_t rank, void* remote,
                                   const void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.try_put(rank, remote, local, bytes, Scheduler::Urgency::kUrgent, &status))
+  if (paths_.scheduler.try_put(call, rank, remote, local, bytes, Scheduler::Urgency::kUrgent,
+                               &status))
     return status;
   if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
   return run(call, contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kBlocking, nullptr);
@@ -66,7 +66,8 @@ mob_status_t Router::put_unmapped_nbi(const char* call, mob_rank_t rank, void* r
                                       const void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
   if (bytes <= Scheduler::kMostCopied &&
-      paths_.scheduler.try_put(rank, remote, local, bytes, Scheduler::Urgency::kAtFlush, &status)) {
+      paths_.scheduler.try_put(call, rank, remote, local, bytes, Scheduler::Urgency::kAtFlush,
+                               &status)) {
     return status;
   }
   if (puts_go_alone() && copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
@@ -82,7 +83,8 @@ mob_status_t Router::get_unmapped_nbi(const char* call, mob_rank_t rank, const v
 mob_status_t Router::put_unmapped_value(const char* call, mob_rank_t rank, void* remote,
                                         const void* value, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.try_put(rank, remote, value, bytes, Scheduler::Urgency::kUrgent, &status))
+  if (paths_.scheduler.try_put(call, rank, remote, value, bytes, Scheduler::Urgency::kUrgent,
+                               &status))
     return status;
   return run(call, contiguous(MOB_PUT, rank, remote, value, bytes), Mode::kBlocking, nullptr);
 }

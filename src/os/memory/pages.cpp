@@ -20,6 +20,7 @@
 
 #include "base/status.h"
 #include "os/file/held_descriptor.h"
+#include "os/memory/accessible_memory.h"
 #include "os/memory/mappings.h"
 #include "os/process/process.h"
 
@@ -64,9 +65,9 @@ struct MapQuery {
 constexpr uint64_t kMapReadable = 1;
 constexpr uint64_t kMapWritable = 2;
 
-// Whether private memory of this process can be accessed. kUnknown for mappings of files, which may
-// be longer than the file, and if the kernel cannot tell.
-enum class Access { kAllowed, kRefused, kUnknown };
+// Whether memory of this process can be accessed. kPermitted: as far as permissions tell, but a
+// mapping of a file may be longer than the file. kUnknown if the kernel cannot tell.
+enum class Access { kAllowed, kRefused, kPermitted, kUnknown };
 
 // `around` gets the queried mappings, if all of them can be accessed.
 Access ask_mappings(uintptr_t start, uintptr_t end, bool write, AddressRange* around) {
@@ -81,6 +82,7 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write, AddressRange* ar
   const int maps = held.get();
   if (maps < 0 || is_forked.load(std::memory_order_relaxed)) return Access::kUnknown;
   uintptr_t lowest = UINTPTR_MAX;
+  bool has_files = false;
   while (start < end) {
     MapQuery query{};
     query.size = sizeof query;
@@ -88,17 +90,19 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write, AddressRange* ar
     if (ioctl(maps, _IOWR('f', 17, MapQuery), &query) != 0) {
       return errno == ENOENT ? Access::kRefused : Access::kUnknown;
     }
-    if (query.inode != 0) return Access::kUnknown;
     if ((query.vma_flags & (write ? kMapWritable : kMapReadable)) == 0) return Access::kRefused;
+    has_files |= query.inode != 0;
     lowest = std::min<uintptr_t>(lowest, query.vma_start);
     start = query.vma_end;
   }
+  if (has_files) return Access::kPermitted;
   *around = {lowest, start};
   return Access::kAllowed;
 }
 
-// Whether pages can be allocated; if so they are. `around` gets them.
-bool is_made(uintptr_t address, size_t bytes, bool write, AddressRange* around) {
+// Whether pages can be allocated; if so they are. `around` gets them. `permitted`: the permissions
+// are known to allow it.
+bool is_made(uintptr_t address, size_t bytes, bool write, bool permitted, AddressRange* around) {
   // The constants' values, for older headers.
   constexpr int kPopulateRead = 22;
   constexpr int kPopulateWrite = 23;
@@ -112,8 +116,11 @@ bool is_made(uintptr_t address, size_t bytes, bool write, AddressRange* around) 
     result =
         madvise(pointer(start), address + bytes - start, write ? kPopulateWrite : kPopulateRead);
   } while (result != 0 && (errno == EINTR || errno == EAGAIN));
+  // Memory of a device has no pages to allocate; the kernel then answers as without permission.
+  const bool is_unclear = result != 0 && errno == EINVAL;
   errno = error;
-  return result == 0;
+  if (!is_unclear) return result == 0;
+  return permitted || AccessibleMemory(write).first_outside(address, bytes) == 0;
 }
 
 }  // namespace
@@ -129,7 +136,7 @@ bool is_accessible(uintptr_t address, size_t bytes, bool write) {
   AddressRange around{};
   // For one page, madvise() tells as much in the same time, and allocates the page.
   return page_start(address) == page_start(address + bytes - 1)
-             ? is_made(address, bytes, write, &around)
+             ? is_made(address, bytes, write, false, &around)
              : is_accessible(address, bytes, write, &around);
 }
 
@@ -138,8 +145,8 @@ bool is_accessible(uintptr_t address, size_t bytes, bool write, AddressRange* ar
   const int error = errno;
   const Access access = ask_mappings(page_start(address), address + bytes, write, around);
   errno = error;
-  return access == Access::kUnknown ? may_make && is_made(address, bytes, write, around)
-                                    : access == Access::kAllowed;
+  if (access == Access::kAllowed || access == Access::kRefused) return access == Access::kAllowed;
+  return may_make && is_made(address, bytes, write, access == Access::kPermitted, around);
 }
 
 namespace {
