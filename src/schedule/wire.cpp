@@ -206,6 +206,9 @@ bool PackReader::next(Arrived* piece) {
   // Limit of the lengths in a message or its answer.
   constexpr uint64_t kMost = uint64_t{1} << 31;
   if (length >= kMost || rows == 0 || rows >= kMost || length * rows >= kMost) return false;
+  // Each row is an operation. Rows with data are limited by the message's bytes or by its answer's;
+  // without data, a few bytes could keep the target busy for minutes.
+  if (rows > 1 && (length == 0 || piece->kind == Kind::kSignal)) return false;
   piece->row_bytes = length;
   piece->rows = static_cast<uint32_t>(rows);
   if (is_scattered) {

@@ -416,6 +416,9 @@ int take_input(const uint8_t* data, size_t size) {
   // A byte that no record uses.
   const uint32_t wants_report = size > 8 ? data[8] % 3 : 0;
   guided_fuzz->take(plain_header(wants_report), guided_files->to_memory({data, data + size}));
+  // Sends the answers, which otherwise take all memory in some minutes.
+  static unsigned inputs = 0;
+  if (++inputs % 16 == 0) need(mob_poll(), "mob_poll");
   return 0;
 }
 
@@ -508,7 +511,10 @@ int main(int count, char** words) {
   }
   need(mob_barrier(), "mob_barrier");
   if (mob_rank() == 1) {
-    while (mob_rank_alive(0) == 1) usleep(10'000);
+    while (mob_rank_alive(0) == 1) {
+      if (what == "guided") need(mob_poll(), "mob_poll");
+      usleep(what == "guided" ? 100 : 10'000);
+    }
     _exit(0);
   }
   // The rest of the page behind the allocation belongs to no object.

@@ -714,6 +714,26 @@ TEST(Plan, ManySmallOfBothKindsShareMessagesThatAreFullBothWays) {
   }
 }
 
+// A piece of a few bytes must not stand for any number of operations: no bytes limit rows without
+// data.
+TEST(Wire, RowsThatCarryNothingAreRefused) {
+  constexpr unsigned char kRows = 0x08;
+  const auto is_refused = [](Kind kind, unsigned char length, unsigned char rows, size_t further) {
+    std::vector<unsigned char> bytes = {
+        static_cast<unsigned char>(static_cast<unsigned>(kind) | kRows), 0, length, rows, 2};
+    bytes.resize(bytes.size() + further);
+    PackReader reader(bytes);
+    Arrived piece;
+    return !reader.next(&piece) && !reader.is_whole();
+  };
+  EXPECT_FALSE(is_refused(Kind::kGet, 1, 100, 0));
+  EXPECT_TRUE(is_refused(Kind::kGet, 0, 100, 0));
+  EXPECT_FALSE(is_refused(Kind::kPut, 1, 100, 100));
+  EXPECT_TRUE(is_refused(Kind::kPut, 0, 100, 0));
+  EXPECT_TRUE(is_refused(Kind::kSignal, 8, 100, 9));
+  EXPECT_FALSE(is_refused(Kind::kSignal, 8, 1, 9));
+}
+
 TEST(Wire, BytesOfNobodyAreRefused) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 20'000; ++round) {

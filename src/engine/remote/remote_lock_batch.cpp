@@ -26,7 +26,7 @@ void take_payload(const mob_message_t& message, mob_delivery_t* delivery, Take t
     size_t count;
   };
   const size_t count = message.payload_bytes;
-  std::unique_ptr<unsigned char[]> bytes(new (std::nothrow) unsigned char[count]);
+  std::unique_ptr<unsigned char[]> bytes = make_batch_buffer(count);
   if (message.payload != nullptr || count == 0 || bytes == nullptr) {
     if (count != 0 && bytes != nullptr) std::memcpy(bytes.get(), message.payload, count);
     return take(std::move(bytes), count);

@@ -121,7 +121,7 @@ void BatchServer::serve(const mob_message_t& message, mob_delivery_t* delivery) 
     return;
   }
   // Without memory to keep it, the batch is refused like a malformed one.
-  std::unique_ptr<unsigned char[]> kept(new (std::nothrow) unsigned char[message.payload_bytes]);
+  std::unique_ptr<unsigned char[]> kept = make_batch_buffer(message.payload_bytes);
   if (kept == nullptr) {
     request.answer_bytes = UINT64_MAX;
     return serve_pieces(message.source, request, nullptr, 0);
@@ -153,7 +153,6 @@ void BatchServer::serve_pieces(mob_rank_t origin, const BatchRequest& request,
 // operations count as one.
 BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& request,
                                          const unsigned char* bytes, size_t count, bool may_tell) {
-  constexpr size_t kMostAnswer = size_t{1} << 24;
   Done done;
   BatchReply& reply = done.reply;
   std::unique_ptr<unsigned char[]>& answer = done.data;
@@ -162,7 +161,7 @@ BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& 
     if (status != MOB_OK && reply.status == MOB_OK) reply.refuse(status);
   };
   size_t answered = 0;
-  const bool is_sane = request.answer_bytes <= kMostAnswer && request.highest >= request.lowest;
+  const bool is_sane = request.answer_bytes <= kMostBatchBytes && request.highest >= request.lowest;
   if (is_sane && request.answer_bytes != 0) {
     answer.reset(new (std::nothrow) unsigned char[request.answer_bytes]());
   }

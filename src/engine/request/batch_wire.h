@@ -9,8 +9,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <new>
 
 namespace mobius::engine {
+
+// Most bytes of a batch, and of the data of its answer: far more than any sender collects.
+inline constexpr size_t kMostBatchBytes = size_t{1} << 24;
+
+// Memory for a batch or an answer that has yet to come; null if a process that announces as much
+// must be malicious, or there is no memory.
+inline std::unique_ptr<unsigned char[]> make_batch_buffer(size_t bytes) {
+  return std::unique_ptr<unsigned char[]>(
+      bytes <= kMostBatchBytes ? new (std::nothrow) unsigned char[bytes] : nullptr);
+}
 
 struct BatchRequest {
   uint64_t id;            // the origin's number, returned in the reply

@@ -361,7 +361,7 @@ void Scheduler::answered(const mob_message_t& message, mob_delivery_t* delivery)
     std::unique_ptr<unsigned char[]> data;
   };
   // An answer of an untrusted size: if there is no memory for it, it counts as one without data.
-  std::unique_ptr<unsigned char[]> data(new (std::nothrow) unsigned char[message.payload_bytes]);
+  std::unique_ptr<unsigned char[]> data = make_batch_buffer(message.payload_bytes);
   const size_t kept = data != nullptr ? message.payload_bytes : 0;
   auto late = std::make_unique<Late>(Late{this, message.source, reply, kept, std::move(data)});
   delivery->payload = late->data.get();
