@@ -17,6 +17,18 @@ const void* unless_one(const void* scale) {
   return value == T(1) ? nullptr : scale;
 }
 
+size_t element_bytes(mob_type_t type) {
+  switch (type) {
+    case MOB_INT32:
+    case MOB_FLOAT:
+      return 4;
+    case MOB_COMPLEX_DOUBLE:
+      return 16;
+    default:
+      return 8;
+  }
+}
+
 // Values of 1, 2, 4 and 8 bytes use the inlined calls.
 template <typename T>
 void put_one(const void* src, void* dst, int proc, mob_status_t (*put)(mob_rank_t, void*, T),
@@ -77,7 +89,16 @@ void accumulate(const Combination& combination, void* src, void* dst, int bytes,
   transfer.local = src;
   transfer.bytes = static_cast<size_t>(bytes);
   set_combination(&transfer, combination, function);
-  issue(transfer, ending, function);
+  const size_t element = element_bytes(transfer.type);
+  if (ending.kind != Ending::kBlocking || transfer.bytes % element != 0) {
+    return issue(transfer, ending, function);
+  }
+  // Few elements are most of the time combined by these calls without a description.
+  const size_t count = transfer.bytes / element;
+  check(transfer.scale == nullptr
+            ? mob_accumulate(proc, dst, src, count, transfer.type, transfer.op)
+            : mob_accumulate_scaled(proc, dst, src, count, transfer.type, transfer.scale),
+        function, proc);
 }
 
 void move(mob_kind_t kind, void* remote, void* local, int bytes, int proc, armci_hdl_t* handle,

@@ -16,6 +16,7 @@
 #include "engine/segment/message_wire.h"
 #include "engine/segment/range_table.h"
 #include "job/control.h"
+#include "os/sync/brief_lock.h"
 #include "os/sync/hybrid_lock.h"
 #include "transport/shm/accumulate.h"
 
@@ -46,7 +47,7 @@ struct ProcessBlock {
   } doorbell;
   // accumulate_locks.h; the zones are those of memory outside the window.
   struct alignas(64) Stripe {
-    os::HybridLockWord lock;
+    alignas(8) os::BriefLockWord lock;
     PrivateAtomicZones words;
   } stripes[transport::kLockStripes];
   static_assert(sizeof(Stripe) == 64);

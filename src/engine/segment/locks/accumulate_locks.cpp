@@ -32,20 +32,17 @@ struct Held {
   Peers& peers;
   mob_rank_t host_index;
   ProcessBlock& process;
-  uint32_t id;
 
   static const Held& of(void* context) { return *static_cast<Held*>(context); }
 };
 
 void lock(void* context, unsigned stripe) {
   const Held& held = Held::of(context);
-  LivenessProbe probe(held.peers);
-  os::lock(held.process.stripes[stripe].lock, held.id, held.peers.host().policy(), &probe);
+  BriefLockGuard::lock(held.peers, held.process.stripes[stripe].lock);
 }
 
 void unlock(void* context, unsigned stripe) {
-  const Held& held = Held::of(context);
-  os::unlock(held.process.stripes[stripe].lock, held.id);
+  os::unlock(Held::of(context).process.stripes[stripe].lock);
 }
 
 WordsIn words(void* context, uintptr_t block) {
@@ -151,8 +148,8 @@ void AccumulateLocks::admit_in_window(mob_rank_t host_index, uint64_t offset,
 void AccumulateLocks::wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes) {
   ProcessBlock& process = segment_.process(host_index);
   for (uint64_t left = stripes_of(address, bytes); left != 0; left &= left - 1) {
-    const LockGuard after_the_last_without(segment_.peers(),
-                                           process.stripes[std::countr_zero(left)].lock);
+    const BriefLockGuard after_the_last_without(segment_.peers(),
+                                                process.stripes[std::countr_zero(left)].lock);
   }
 }
 
@@ -252,7 +249,7 @@ bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, s
   ProcessBlock::Stripe& stripe =
       segment_.process(host_index).stripes[transport::lock_stripe(address)];
   if (element.atomic == nullptr) {
-    const LockGuard lock(segment_.peers(), stripe.lock);
+    const BriefLockGuard lock(segment_.peers(), stripe.lock);
     element.plain(rows, count, what.scale, what.fetched);
     return true;
   }
@@ -273,7 +270,7 @@ bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, s
   // Zone by zone, where it is worth it; here all elements are combined alike.
   constexpr size_t kMostAlike = 64;
   if (rows.count * count > kMostAlike && (zones & words().arriving) != 0) return false;
-  const LockGuard lock(segment_.peers(), stripe.lock);
+  const BriefLockGuard lock(segment_.peers(), stripe.lock);
   // As transport::accumulate() has it.
   const bool is_alone = (zones & words().arriving) == 0 && what.op != MOB_REPLACE;
   (is_alone ? element.plain : element.atomic)(rows, count, what.scale, what.fetched);
@@ -283,8 +280,7 @@ bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, s
 void AccumulateLocks::accumulate(mob_rank_t host_index, const transport::Shape& shape,
                                  ptrdiff_t remote_delta,
                                  const transport::Combination& combination) {
-  Held held{*this, segment_.peers(), host_index, segment_.process(host_index),
-            segment_.peers().lock_id()};
+  Held held{*this, segment_.peers(), host_index, segment_.process(host_index)};
   const transport::LockTable table{&held, &lock, &unlock, &words};
   transport::accumulate(shape, remote_delta, combination, table);
 }

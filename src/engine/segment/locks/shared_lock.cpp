@@ -11,4 +11,9 @@ bool LivenessProbe::is_dead(uint32_t owner) {
   return peers_.is_lost(rank) || (host_ >= 0 && !peers_.is_here(rank) && peers_.is_lost(host_));
 }
 
+void BriefLockGuard::lock_contended(Peers& peers, os::BriefLockWord& word, uint32_t self) {
+  LivenessProbe probe(peers);
+  os::lock_contended(word, self, peers.host().policy(), probe);
+}
+
 }  // namespace mobius::engine

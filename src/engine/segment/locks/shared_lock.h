@@ -4,6 +4,7 @@
 // Short exclusion between all threads of all processes of a host, by a lock in shared memory.
 
 #include "engine/common/peers.h"
+#include "os/sync/brief_lock.h"
 #include "os/sync/hybrid_lock.h"
 
 namespace mobius::engine {
@@ -36,6 +37,27 @@ class LockGuard {
  private:
   os::HybridLockWord& word_;
   const uint32_t id_;
+};
+
+// The same for a BriefLockWord.
+class BriefLockGuard {
+ public:
+  BriefLockGuard(Peers& peers, os::BriefLockWord& word) : word_(word) { lock(peers, word); }
+  ~BriefLockGuard() { os::unlock(word_); }
+  BriefLockGuard(const BriefLockGuard&) = delete;
+  BriefLockGuard& operator=(const BriefLockGuard&) = delete;
+
+  static void lock(Peers& peers, os::BriefLockWord& word) {
+    const uint32_t self = peers.lock_id();
+    if (!os::try_lock(word, self)) [[unlikely]] {
+      lock_contended(peers, word, self);
+    }
+  }
+
+ private:
+  [[gnu::cold]] static void lock_contended(Peers& peers, os::BriefLockWord& word, uint32_t self);
+
+  os::BriefLockWord& word_;
 };
 
 }  // namespace mobius::engine
