@@ -39,7 +39,7 @@ def _output(root: Path, command: Iterable[str | Path]) -> str:
 
 
 def _launched(
-    root: Path, program: str, *arguments: str, options: Iterable[str] = ("-n", "2")
+    root: Path, program: str | Path, *arguments: str, options: Iterable[str] = ("-n", "2")
 ) -> str:
     return _output(root, [_PROGRAMS / "mobius", "run", *options, _PROGRAMS / program, *arguments])
 
@@ -207,7 +207,7 @@ def _scale(root: Path) -> list[Figure]:
     return figures
 
 
-def _beside_native(root: Path, program: str) -> list[Figure]:
+def _beside_native(root: Path, program: str | Path) -> list[Figure]:
     """A front beside the native calls, by turns in one program."""
     pattern = re.compile(r"^(.+?) +([\d.]+) ns +([\d.]+) ns +ratio ([\d.]+)$", re.M)
     launches: dict[str, list[list[float]]] = {}
@@ -218,6 +218,59 @@ def _beside_native(root: Path, program: str) -> list[Figure]:
     for name, values in launches.items():
         native, front, ratio = (statistics.median(one) for one in zip(*values, strict=True))
         figures.append({"key": name, "native_ns": native, "ns": front, "ratio": ratio})
+    return figures
+
+
+def _upc(root: Path) -> list[Figure]:
+    """UPC's library beside the native calls, its loops beside those of C, and the translator."""
+    compiler = root / _PROGRAMS / "mobupcc"
+    with tempfile.TemporaryDirectory(prefix="mob-") as name:
+        folder = Path(name)
+        loops = folder / "upc_loops"
+        _output(root, [compiler, "-O2", "bench/fronts/upc_loops.upc", "-o", loops])
+        figures = _beside_native(root, "micro_upc") + _beside_native(root, loops)
+        text = "#include <upc.h>\nshared int a[8 * THREADS];\n"
+        function = (
+            "void f{0}(int i) {{\n  a[i] = a[i + {0}] * 2;\n  if (i > {0})\n    upc_fence;\n}}\n"
+        )
+        text += "".join(function.format(number) for number in range(200))
+        (folder / "lines.upc").write_text(text, encoding="utf-8")
+        translate: list[str | Path] = [compiler, "-fsyntax-only", folder / "lines.upc"]
+        compiled: list[str | Path] = [
+            compiler,
+            "-O2",
+            "--save-c",
+            "-c",
+            folder / "lines.upc",
+            "-o",
+            folder / "a.o",
+        ]
+        _output(root, compiled)
+        plain: list[str | Path] = [
+            "cc",
+            "-O2",
+            "-x",
+            "cpp-output",
+            "-c",
+            folder / "lines.upc.c",
+            "-o",
+            folder / "a.o",
+        ]
+        ratios = []
+        for _ in range(5):
+            times = []
+            for command in (plain, translate):
+                began = time.perf_counter_ns()
+                _output(root, command)
+                times.append(time.perf_counter_ns() - began)
+            ratios.append(times)
+        native, front = (statistics.median(one) for one in zip(*ratios, strict=True))
+        figures.append(
+            {
+                "key": "translation of 1,000 lines; cc -O2 of their C", "native_ns": native,
+                "ns": front, "ratio": round(front / native, 2),
+            }
+        )  # fmt: skip
     return figures
 
 
@@ -330,7 +383,7 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "lapi": lambda root: _beside_native(root, "micro_lapi"),
     "armci": _protocols,
     "shmem": _shmem,
-    "upc": lambda root: _beside_native(root, "micro_upc"),
+    "upc": _upc,
     "apex": _apex,
     "mpi": _mpi,
 }
