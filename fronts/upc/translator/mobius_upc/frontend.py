@@ -39,8 +39,10 @@ CONVERSION = re.compile(
 )
 ADDRESS_SPACE = re.compile(r"__attribute__\(\(address_space\((\d+)\)\)\)")
 # Sizes are those of pointers of Clang's: the C compiler judges them again.
+# An initial value that is not constant may be one that code computes before main.
 LEFT_TO_COMPILER = re.compile(
     r"array with a negative size|static assertion failed|static_assert failed"
+    r"|initializer element is not a compile-time constant"
 )
 PARAMETER_ARRAY = re.compile(r"(\w*)\s*(\[[^\[\]]*\])\s*(\[)?")
 SHARED_PARAMETER = "parameter may not be qualified with an address space"

@@ -100,8 +100,21 @@ static void rows(void) {
   CHECK((*row)[2] == 6 && row[1][3] == 11 && row == (shared [4] int (*)[4])&blocked[4]);
 }
 
+/* Private static variables whose first values code computes from shared objects before main. */
+static shared int firsts[10 * THREADS] = {4, 5, 6, 7};
+static shared int *second_of(shared int *p) { return p + 2; }
+static shared int *computed = second_of(firsts);
+static int fourth = firsts[3];
+static long between = &firsts[5] - firsts;
+
+static void first_values(void) {
+  static int in_function = firsts[2] + 1;
+  CHECK(computed == firsts + 2 && fourth == 7 && between == 5 && in_function == 7);
+}
+
 int main(int argc, char **argv) {
   int i;
+  first_values();
   CHECK(argc == 1 && argv[0] != NULL);
   upc_forall (i = 0; i < SIZE * THREADS; i++; &cyclic[i]) cyclic[i] = i;
   upc_forall (i = 0; i < SIZE * THREADS; i++; &blocked[i]) blocked[i] = i;

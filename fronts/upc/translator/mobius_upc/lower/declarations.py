@@ -278,7 +278,11 @@ class Declarations:
         if cursors.space_of(cursors.type_of(cursor)) or not self.is_static(cursor):
             return False
         value = self.value_of(cursor)
-        return value is not None and self.needs_start(value)
+        if value is None:
+            return False
+        if cursors.is_pointer_to_shared(cursors.type_of(cursor)) and calls(value):
+            return True  # no constant of C is a pointer to shared
+        return self.needs_start(value)
 
     def needs_start(self, value: Cursor) -> bool:
         """Whether an initialiser is not constant in C: it names shared objects, or THREADS."""
@@ -564,3 +568,8 @@ class Declarations:
             f"{self.types.layout(kind).block}u, {count}u, {' | '.join(flags) or '0'}, "
             f"_Alignof({element}), {image[0]}, {image[1]}, {quoted(f'{place.file}:{place.line}')}}}"
         )
+
+
+def calls(value: Cursor) -> bool:
+    """Whether an expression calls a function."""
+    return cursors.kind_of(value) == Kind.CALL_EXPR or any(map(calls, cursors.children(value)))
