@@ -10,9 +10,9 @@
 
 namespace md {
 
-/// Where things are in the memory that processes share: the same in each, for `slots` cells with
-/// room for `room` molecules. What molecules have in common lies together, so that one transfer
-/// brings the positions of a cell.
+/// The layout of the memory that processes share, the same in each process: `slots` cells, each
+/// with space for `room` molecules. All positions of a cell lie together, so that one transfer
+/// brings them; so do its other quantities.
 class CellMemory {
  public:
   CellMemory(size_t slots, size_t room)
