@@ -115,6 +115,15 @@ def no_threads(name: str) -> str:
     )
 
 
+def threads_in_private(name: str) -> str:
+    """`int a[THREADS]` outside of functions, or inside a structure."""
+    return (
+        f"'{name}': while the number of threads is not known at compile time, only shared arrays "
+        "and automatic ones can have THREADS in their size: allocate it in main(), or compile with "
+        "--threads=N"
+    )
+
+
 def threads_in_indefinite(name: str) -> str:
     """`shared [] int a[THREADS]`."""
     return (

@@ -58,6 +58,8 @@ class Declarations:
 
     def group(self, declarations: list[Cursor], start: int, end: int, stop: str) -> str:
         """Declarations that share their specifiers, in the text from `start` to `end`."""
+        for declaration in declarations:
+            self.check_private(declaration)
         if not any(map(self.is_rewritten, declarations)):
             return self.copied(declarations, start, end)
         texts: list[str] = []
@@ -75,6 +77,22 @@ class Declarations:
                 texts.append(self.prototype(declaration))
         text = "; ".join(entry for entry in texts if entry)
         return self.joined(texts, text) + (stop or "")
+
+    def check_private(self, cursor: Cursor) -> None:
+        """What is not automatic has a size that the C compiler knows."""
+        kind = cursors.kind_of(cursor)
+        is_kept = (
+            kind == Kind.FIELD_DECL
+            or (kind == Kind.TYPEDEF_DECL and self.context.function is None)
+            or (kind == Kind.VAR_DECL and self.is_static(cursor))
+        )
+        if not is_kept or self.context.threads is not None:
+            return
+        declared = cursors.declared_type(cursor)
+        if cursors.space_of(declared) or not cursors.is_array(declared):
+            return
+        if any(count and count % THREADS_STAND_IN == 0 for count in cursors.dimensions(declared)):
+            self.context.complain(cursor, messages.threads_in_private(str(cursor.spelling)))
 
     def joined(self, texts: list[str], text: str) -> str:
         """Declarations of one type as one declaration, which a `for` needs."""
