@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Spawned processes, and the bridge to them, as an object (dynamic.h). */
+ * Bridges to spawned processes and to other jobs, and ports, as objects (dynamic.h). */
 
 #include <mobius/dynamic.h>
 #include <mobius/error.hpp>
@@ -23,6 +23,36 @@ struct SpawnOptions {
   mob_rank_t root = 0;                  /**< member of the team whose arguments count */
   std::string folder;                   /**< where the processes start; empty: the root's */
   std::vector<std::string> environment; /**< NAME=VALUE, added to the root's environment */
+};
+
+/**
+ * Owns a port, where other jobs connect (dynamic.h), and closes it when it is destroyed. Movable.
+ *
+ * Thread safety: as the C functions, per port.
+ */
+class Port {
+ public:
+  /**
+   * Opens a port: mob_port_open().
+   * @param name  under which others find it; empty: none
+   * @throws Error  if it fails
+   */
+  explicit Port(const std::string& name = {}) {
+    char text[MOB_PORT_BYTES] = {};
+    mob_port_t port = MOB_PORT_NONE;
+    check(mob_port_open(name.empty() ? nullptr : name.c_str(), &port, text));
+    port_ = detail::Owner<mob_port_t, &mob_port_close, false>(port);
+    text_ = text;
+  }
+
+  /** @return the port for the C interface; this object still owns it */
+  [[nodiscard]] mob_port_t handle() const noexcept { return port_.get(); }
+  /** @return what others connect to; holds the port's key */
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  detail::Owner<mob_port_t, &mob_port_close, false> port_;
+  std::string text_;
 };
 
 /**
@@ -60,6 +90,45 @@ class Bridge {
    * @return an object without a bridge if no process did
    */
   [[nodiscard]] static Bridge parent() noexcept { return Bridge(mob_parent()); }
+
+  /**
+   * Lets another job connect: mob_accept(). Collective over the team.
+   * @param team     gets the bridge
+   * @param port     of the member 0; the others pass any
+   * @param seconds  how long to wait; 0: MOBIUS_JOIN_SECONDS
+   * @throws Error   if it fails
+   */
+  [[nodiscard]] static Bridge accept(const Team& team, const Port& port, uint32_t seconds = 0) {
+    const mob_connect_options_t options{0, seconds};
+    mob_bridge_t bridge = MOB_BRIDGE_NONE;
+    check(mob_accept(team.handle(), port.handle(), &options, &bridge));
+    return Bridge(bridge);
+  }
+
+  /**
+   * Connects to another job: mob_connect(). Collective over the team.
+   * @param team     gets the bridge
+   * @param port     the text or the name of a port, in the member 0
+   * @param seconds  how long to wait; 0: MOBIUS_JOIN_SECONDS
+   * @throws Error   if it fails
+   */
+  [[nodiscard]] static Bridge connect(const Team& team, const std::string& port,
+                                      uint32_t seconds = 0) {
+    const mob_connect_options_t options{0, seconds};
+    mob_bridge_t bridge = MOB_BRIDGE_NONE;
+    check(mob_connect(team.handle(), port.c_str(), &options, &bridge));
+    return Bridge(bridge);
+  }
+
+  /**
+   * Connects with the process at the other end of a socket: mob_join().
+   * @throws Error  if it fails
+   */
+  [[nodiscard]] static Bridge join(int socket) {
+    mob_bridge_t bridge = MOB_BRIDGE_NONE;
+    check(mob_join(socket, &bridge));
+    return Bridge(bridge);
+  }
 
   /** @return whether there is a bridge */
   [[nodiscard]] explicit operator bool() const noexcept { return bridge_.get() != nullptr; }

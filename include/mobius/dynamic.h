@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Processes that join a running job.
+ * Processes that join a running job, and jobs that connect.
  *
  * mob_spawn() starts processes and makes a *bridge* to them: two groups of processes that reach
  * each other. They share the memory of the host like those that were there from the start, and
@@ -19,7 +19,23 @@
  *
  * Today: in jobs on one host, whose ranks are processes. Where `mobius run` started the job, its
  * launcher starts the new processes, too. Otherwise the root does: they share its standard output
- * and error, and are killed when its process ends. */
+ * and error, and are killed when its process ends.
+ *
+ * *Jobs that connect.* Two jobs of one user on one host that know nothing of each other connect by
+ * a *port*: one opens it and accepts, the other connects. mob_join() does the same for two
+ * processes that have a socket between them. Both sides get a bridge, and what they do over it is
+ * as fast as in either job. Numbers are per job: the processes that a job had keep theirs in it,
+ * and each job gives those of the other one numbers above (mob_bridge_others()), which do not mean
+ * the same in the other job. mob_team_number() gives the caller's own job's number.
+ *
+ * The processes that connect join the shared memory of the job that accepts. So over the bridge
+ * they reach all of that job's memory, and both sides reach what is exposed (expose.h) or allocated
+ * on teams that mob_bridge_merge() makes; what they allocated in their own job, the other one does
+ * not reach: MOB_ERR_RANGE. Every other operation works on merged teams, but for two that
+ * the processes that connected are refused: counters (counter.h) in messages to the other job
+ * (MOB_ERR_HANDLE), and mob_spawn() and mob_connect() on such a team (MOB_ERR_STATE). Waits in a
+ * context (context.h) cover what goes to other jobs in no context. Texts of errors name processes
+ * by their numbers in the job that accepts. */
 
 #include <mobius/job.h>
 #include <mobius/team.h>
@@ -28,7 +44,8 @@
 extern "C" {
 #endif
 
-/** The two groups of processes that a spawn connects. */
+/** Two groups of processes that mob_spawn(), mob_accept() and mob_connect(), or mob_join() connect.
+ */
 typedef struct mob_bridge* mob_bridge_t;
 
 /** No bridge. */
@@ -90,7 +107,7 @@ MOB_API mob_bridge_t mob_parent(void);
 
 /**
  * Tells about the other side of a bridge: in the processes that spawned, the new ones; in those,
- * the ones that spawned them.
+ * the ones that spawned them; in a job that connected or accepted, the processes of the other job.
  *
  * @param bridge   a live bridge
  * @param numbers  out: their numbers, in the order of their team; null if they are not wanted. Room
@@ -102,7 +119,8 @@ MOB_API mob_bridge_t mob_parent(void);
 MOB_API mob_rank_t mob_bridge_others(mob_bridge_t bridge, mob_rank_t* numbers);
 
 /**
- * Makes one team of all processes of a bridge.
+ * Makes one team of all processes of a bridge. Of two jobs, the one that connected counts as the
+ * spawned processes.
  *
  * Collective over them: blocks until all have called it. It succeeds at all that live, or at none,
  * even if one dies meanwhile.
@@ -134,6 +152,112 @@ MOB_API mob_status_t mob_bridge_merge(mob_bridge_t bridge, int children_first, m
  * Thread safety: per bridge. Compare MPI-4 MPI_Comm_disconnect.
  */
 MOB_API mob_status_t mob_bridge_disconnect(mob_bridge_t bridge);
+
+/** Where other jobs connect. */
+typedef struct mob_port* mob_port_t;
+
+/** No port. */
+#ifdef __cplusplus
+#define MOB_PORT_NONE (static_cast<mob_port_t>(nullptr))
+#else
+#define MOB_PORT_NONE ((mob_port_t)0)
+#endif
+
+/** Bytes for the text of a port, with the zero at its end. */
+#define MOB_PORT_BYTES 64
+
+/** How jobs connect. All zeros, as a null pointer, are the defaults. */
+typedef struct mob_connect_options {
+  mob_rank_t root;  /**< rank in the team of the member whose port, and time, count */
+  uint32_t seconds; /**< how long to wait for the other job; 0: MOBIUS_JOIN_SECONDS */
+} mob_connect_options_t;
+
+/**
+ * Opens a port, where processes of other jobs of this user on this host may connect.
+ *
+ * Nothing happens there until mob_accept(): processes that connect wait.
+ *
+ * @param name  under which mob_connect() finds the port: 1 to 64 letters, digits and the
+ *              characters . - _ ; one port of the user on this host has it at a time. Null: none
+ * @param port  out: mob_port_close() frees it, as does the end of the process
+ * @param text  out: what others connect to, MOB_PORT_BYTES bytes, zero-terminated. It holds the
+ *              key of the port: whoever has it can connect, as this user. Null: not wanted
+ * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a job on several hosts or of threads,
+ *         or the name is taken); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
+ *
+ * Local. Thread safety: any. Compare MPI-4 MPI_Open_port and MPI_Publish_name.
+ */
+MOB_API mob_status_t mob_port_open(const char* name, mob_port_t* port, char* text);
+
+/**
+ * Closes a port. Processes that have connected and were not accepted get an error.
+ *
+ * @param port  a live port, at which no thread accepts; MOB_PORT_NONE does nothing
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE
+ *
+ * Local, does not block. Thread safety: per port.
+ */
+MOB_API mob_status_t mob_port_close(mob_port_t port);
+
+/**
+ * Lets a team of another job connect.
+ *
+ * Collective over the team: blocks until the processes of the other job, all of which call
+ * mob_connect(), have joined. Processes that do not know the port's key, or are another user's, are
+ * dropped with a line in the log.
+ *
+ * @param team     the processes that get the bridge
+ * @param port     the port of the root; counts there only
+ * @param options  null: the defaults. `root` must be the same in all members
+ * @param bridge   out: the bridge to the processes that connected; mob_bridge_disconnect() frees it
+ * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a message handler, or in a job on
+ *         several hosts or of threads); MOB_ERR_HANDLE (`team` or `port`); MOB_ERR_ARGUMENT;
+ *         MOB_ERR_RANK (`root`); MOB_ERR_RANGE (more processes than the job can have,
+ *         MOBIUS_MAX_PROCESSES); MOB_ERR_MEMORY; MOB_ERR_SYSTEM; MOB_ERR_PEER (nobody connected in
+ *         time; a process that connected died or gave up before all had joined; or a member of the
+ *         team died). After an error the job is as before.
+ *
+ * Thread safety: per team and per port. Compare MPI-4 MPI_Comm_accept.
+ */
+MOB_API mob_status_t mob_accept(mob_team_t team, mob_port_t port,
+                                const mob_connect_options_t* options, mob_bridge_t* bridge);
+
+/**
+ * Connects a team to another job.
+ *
+ * Collective over the team: blocks until the other job has accepted and all have joined.
+ *
+ * @param team     the processes that get the bridge
+ * @param port     the text of a port, or its name. Counts at the root only; the caller owns it
+ * @param options  null: the defaults. `root` must be the same in all members
+ * @param bridge   out: the bridge to the other job; mob_bridge_disconnect() frees it
+ * @return as mob_accept(); MOB_ERR_STATE also with hooks (MOBIUS_HOOKS), on a team that is not all
+ *         of this job, and after 15 connections that were not disconnected; MOB_ERR_MEMORY also if
+ *         the place in the address space where the other job has its shared memory is not free
+ * here, as in two bridges to one job; MOB_ERR_PEER also if no such port is open on this host, if
+ *         nobody accepts in time, or if the other job refuses. After an error the job is as before.
+ *
+ * Thread safety: per team. Compare MPI-4 MPI_Comm_connect.
+ */
+MOB_API mob_status_t mob_connect(mob_team_t team, const char* port,
+                                 const mob_connect_options_t* options, mob_bridge_t* bridge);
+
+/**
+ * Connects two processes that have a connected socket between them.
+ *
+ * Each of the two calls it, and joins alone, without the others of its job; which of them accepts
+ * is left to chance. Both must run as the same user on the same host.
+ *
+ * @param socket  the caller's end of a socket of any kind; stays the caller's. Nothing else may be
+ *                under way on it. After MOB_OK it is as before
+ * @param bridge  out: the bridge to the other process; mob_bridge_disconnect() frees it
+ * @return as mob_accept() and mob_connect(); MOB_ERR_PEER also if the socket's other end was
+ * closed, or does not call it within MOBIUS_JOIN_SECONDS; MOB_ERR_SYSTEM (it is no connected
+ * socket)
+ *
+ * Thread safety: per socket. Compare MPI-4 MPI_Comm_join.
+ */
+MOB_API mob_status_t mob_join(int socket, mob_bridge_t* bridge);
 
 #ifdef __cplusplus
 }

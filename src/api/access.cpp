@@ -36,12 +36,12 @@ mob_status_t mob_access_create(mob_team_t team, mob_access_t* access) {
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   // A wrong call takes part too, because the other members wait for it.
   mob_status_t mine = check_not_null(kCall, access, "the result");
-  engine::Registry<Access>::Place place(engine::engine().accesses());
+  engine::Registry<Access>::Place place(engine::engine_of_object(team).accesses());
   if (mine == MOB_OK) mine = place.check(kCall);
   return api::together(kCall, *members, [&] {
     std::unique_ptr<Access> made;
     const mob_status_t status =
-        Access::make(engine::engine().sync_services(), *members, mine, &made);
+        Access::make(engine::engine_of_object(team).sync_services(), *members, mine, &made);
     if (status != MOB_OK) return status;
     *access = reinterpret_cast<mob_access_t>(place.fill(std::move(made)));
     return MOB_OK;
@@ -57,7 +57,8 @@ mob_status_t mob_access_free(mob_access_t access) {
   if (const mob_status_t status = check_access(kCall, access, &found)) return status;
   return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->release();
-    if (status == MOB_OK) engine::engine().accesses().remove(reinterpret_cast<uintptr_t>(access));
+    if (status == MOB_OK)
+      engine::engine_of_object(access).accesses().remove(reinterpret_cast<uintptr_t>(access));
     return status;
   });
 }

@@ -28,8 +28,9 @@ mob_transfer_t array(mob_kind_t kind, mob_rank_t rank, void* remote, const void*
 
 bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
                     const transport::Combination& what) {
-  return mob_size_ != 0 &&
-         engine::engine().router().accumulate_few(rank, remote, local, count, what);
+  if (mob_size_ == 0) return false;
+  const engine::EngineOf at = engine::engine_of(rank, remote);
+  return at.engine.router().accumulate_few(at.rank, remote, local, count, what);
 }
 
 struct RmwNames {
@@ -54,7 +55,9 @@ mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
     return fail(MOB_ERR_ARGUMENT, "%s: the word at %p is not aligned to its %u bytes", call, remote,
                 bytes);
   }
-  engine::Engine& engine = engine::engine();
+  const engine::EngineOf at = engine::engine_of(rank, remote);
+  engine::Engine& engine = at.engine;
+  rank = at.rank;
   void* word = engine.segment().reach_word(rank, remote, bytes);
   if (word == nullptr && engine.peers().is_here(rank)) {
     if (!engine.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes)) {

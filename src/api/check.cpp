@@ -27,6 +27,32 @@ mob_status_t rank_error(const char* call, mob_rank_t rank) {
               mob_size_ - 1);
 }
 
+mob_status_t check_named(const char* call, mob_rank_t rank) {
+  const engine::EngineOf found = engine::engine_of(rank);
+  const job::HostGroup& host = engine::engine().peers().host();
+  if (&found.engine != &engine::engine() ||
+      host.slot(rank).state.load(std::memory_order_acquire) != job::ProcessState::kAbsent) {
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_RANK,
+              "%s: rank %d is of a job that is not connected with this one (any more)", call, rank);
+}
+
+mob_rank_t member_of(const engine::Team& team, mob_rank_t rank) {
+  const engine::Peers& peers = team.services().peers;
+  if (!peers.is_guest()) [[likely]] {
+    return team.map().rank_of(rank);
+  }
+  for (mob_rank_t member = 0; member < team.size(); ++member) {
+    if (peers.public_number(team.map().world_rank(member)) == rank) return member;
+  }
+  return -1;
+}
+
+mob_rank_t number_of(const engine::Team& team, mob_rank_t member) {
+  return team.services().peers.public_number(team.map().world_rank(member));
+}
+
 mob_status_t check_alignment(const char* call, size_t alignment) {
   if ((alignment & (alignment - 1)) == 0 && alignment <= engine::kChunkBytes) return MOB_OK;
   return fail(MOB_ERR_ARGUMENT, "%s: the alignment %zu is not a power of two up to 2 MiB", call,
@@ -34,7 +60,7 @@ mob_status_t check_alignment(const char* call, size_t alignment) {
 }
 
 mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation) {
-  *allocation = engine::engine().allocations().find(reinterpret_cast<uintptr_t>(mem));
+  *allocation = engine::engine_of_object(mem).allocations().find(reinterpret_cast<uintptr_t>(mem));
   if (*allocation == nullptr) {
     return fail(MOB_ERR_HANDLE,
                 "%s: %p is not a live allocation (freed before, or never allocated)", call,
@@ -45,7 +71,7 @@ mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocat
 
 mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result) {
   if (const mob_status_t status = check_live(call)) return status;
-  engine::Teams& teams = engine::engine().teams();
+  engine::Teams& teams = engine::engine_of_handle(team_number(team)).teams();
   *result = team == MOB_TEAM_WORLD ? &teams.world() : teams.find(team_number(team));
   if (*result == nullptr) {
     return fail(MOB_ERR_HANDLE, "%s: %p is not a live team (freed before, or never made)", call,
@@ -56,7 +82,7 @@ mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result
 
 mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** epochs) {
   if (const mob_status_t status = check_live(call)) return status;
-  *epochs = engine::engine().epochs().find(reinterpret_cast<uintptr_t>(handle));
+  *epochs = engine::engine_of_object(handle).epochs().find(reinterpret_cast<uintptr_t>(handle));
   if (*epochs != nullptr) [[likely]] {
     return MOB_OK;
   }
@@ -66,7 +92,7 @@ mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** 
 
 mob_status_t check_access(const char* call, mob_access_t handle, engine::Access** access) {
   if (const mob_status_t status = check_live(call)) return status;
-  *access = engine::engine().accesses().find(reinterpret_cast<uintptr_t>(handle));
+  *access = engine::engine_of_object(handle).accesses().find(reinterpret_cast<uintptr_t>(handle));
   if (*access != nullptr) [[likely]] {
     return MOB_OK;
   }
@@ -77,7 +103,7 @@ mob_status_t check_access(const char* call, mob_access_t handle, engine::Access*
 mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,
                              mob_rank_t* member) {
   if (const mob_status_t status = check_rank(call, rank)) return status;
-  *member = team.map().rank_of(rank);
+  *member = member_of(team, rank);
   if (*member >= 0) return MOB_OK;
   return fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this object", call, rank);
 }

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/engine.h"
+#include "engine/guests.h"
 #include "engine/team/together.h"
 
 namespace mobius::api {
@@ -26,6 +27,8 @@ inline constexpr bool kChecks = true;
 [[gnu::cold]] mob_status_t state_error(const char* call);
 [[gnu::cold]] mob_status_t handler_error(const char* call);
 [[gnu::cold]] mob_status_t rank_error(const char* call, mob_rank_t rank);
+// Where some numbers were those of processes of another job: whether the rank still names one.
+mob_status_t check_named(const char* call, mob_rank_t rank);
 
 inline mob_status_t check_live(const char* call) {
   if (kChecks && mob_size_ == 0) [[unlikely]] {
@@ -37,6 +40,9 @@ inline mob_status_t check_live(const char* call) {
 inline mob_status_t check_rank(const char* call, mob_rank_t rank) {
   if (kChecks && static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) [[unlikely]] {
     return rank_error(call, rank);
+  }
+  if (kChecks && engine::guests_ever.load(std::memory_order_relaxed)) [[unlikely]] {
+    return check_named(call, rank);
   }
   return MOB_OK;
 }
@@ -70,6 +76,11 @@ mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result
 // Finds the object of a handle; also checks that the library is live.
 mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** epochs);
 mob_status_t check_access(const char* call, mob_access_t handle, engine::Access** access);
+
+// The rank in a team of a process that the program names by its number; -1 if it is not a member.
+mob_rank_t member_of(const engine::Team& team, mob_rank_t rank);
+// The number by which the program names a member of a team.
+mob_rank_t number_of(const engine::Team& team, mob_rank_t member);
 
 // Finds the rank in a team of a rank of the job.
 mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,

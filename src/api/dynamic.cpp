@@ -30,7 +30,7 @@ mob_bridge_t bridge_handle(uint64_t number) { return reinterpret_cast<mob_bridge
 
 mob_status_t check_bridge(const char* call, mob_bridge_t bridge, Bridge** result) {
   if (const mob_status_t status = api::check_live(call)) return status;
-  *result = engine::engine().bridges().find(bridge_number(bridge));
+  *result = engine::engine_of_handle(bridge_number(bridge)).bridges().find(bridge_number(bridge));
   if (*result != nullptr) return MOB_OK;
   return fail(MOB_ERR_HANDLE, "%s: %p is not a live bridge (disconnected before, or never made)",
               call, static_cast<void*>(bridge));
@@ -117,6 +117,10 @@ mob_status_t mob_spawn(mob_team_t team, const char* program, const char* const* 
   // A wrong call takes part too, because the other members wait for it.
   const mob_status_t status = api::together(kCall, *parents, [&] {
     mob_status_t mine = check_not_null(kCall, children, "the result");
+    if (mine == MOB_OK && parents->services().peers.is_guest()) {
+      mine = fail(MOB_ERR_STATE,
+                  "%s: the team is of another job, with which this one has connected", kCall);
+    }
     if (mine == MOB_OK && (chosen.root < 0 || chosen.root >= parents->size())) {
       mine =
           fail(MOB_ERR_RANK, "%s: rank %d is to start the processes; the team's ranks are 0 to %d",
@@ -130,7 +134,8 @@ mob_status_t mob_spawn(mob_team_t team, const char* program, const char* const* 
     if (mine == MOB_OK && parents->rank() == chosen.root) {
       mine = make_wish(kCall, program, argv, count, chosen, &wish);
     }
-    return engine::engine().bridges().spawn(kCall, *parents, chosen.root, mine, wish, &handle);
+    return engine::engine_of_object(team).bridges().spawn(kCall, *parents, chosen.root, mine, wish,
+                                                          &handle);
   });
   engine::learn_numbers();
   if (status == MOB_OK) *children = bridge_handle(handle);
@@ -148,7 +153,7 @@ mob_rank_t mob_bridge_others(mob_bridge_t bridge, mob_rank_t* numbers) {
   const mob_rank_t begin = found->is_child ? 0 : found->parents;
   const mob_rank_t count = found->is_child ? found->parents : found->children;
   for (mob_rank_t i = 0; numbers != nullptr && i < count; ++i) {
-    numbers[i] = found->all->map().world_rank(begin + i);
+    numbers[i] = api::number_of(*found->all, begin + i);
   }
   return count;
 }
@@ -161,7 +166,8 @@ mob_status_t mob_bridge_merge(mob_bridge_t bridge, int children_first, mob_team_
   uint64_t handle = 0;
   const mob_status_t status = api::together(kCall, *found->all, [&] {
     const mob_status_t mine = check_not_null(kCall, team, "the result");
-    return engine::engine().bridges().merge(kCall, *found, mine, children_first != 0, &handle);
+    return engine::engine_of_object(bridge).bridges().merge(kCall, *found, mine,
+                                                            children_first != 0, &handle);
   });
   if (status == MOB_OK) *team = api::team_handle(handle);
   return status;
@@ -176,7 +182,11 @@ mob_status_t mob_bridge_disconnect(mob_bridge_t bridge) {
   if (const mob_status_t status = check_bridge(kCall, bridge, &found)) return status;
   return api::without_exceptions(kCall, [&] {
     // Messages to a process that is gone could not be sent any more.
-    static_cast<void>(engine::engine().messages().flush_living(engine::Whose::kEveryones));
-    return engine::engine().bridges().disconnect(kCall, bridge_number(bridge));
+    engine::Engine& engine = engine::engine_of_object(bridge);
+    static_cast<void>(engine.messages().flush_living(engine::Whose::kEveryones));
+    if (engine.peers().is_guest() && bridge_number(bridge) == engine.bridges().parent()) {
+      return engine::disconnect_guest(kCall, bridge_number(bridge));
+    }
+    return engine.bridges().disconnect(kCall, bridge_number(bridge));
   });
 }

@@ -2,6 +2,7 @@
 #include <mobius/epoch.h>
 
 #include <span>
+#include <vector>
 
 #include "api/check.h"
 #include "engine/sync/epochs.h"
@@ -27,8 +28,20 @@ mob_status_t begin_epoch(const char* call, mob_epoch_t epoch, const mob_rank_t* 
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch(call, epoch, &found)) return status;
   if (const mob_status_t status = check_group(call, ranks, count)) return status;
-  return api::without_exceptions(
-      call, [&] { return begin(*found, std::span(ranks, static_cast<size_t>(count))); });
+  const std::span group(ranks, static_cast<size_t>(count));
+  return api::without_exceptions(call, [&] {
+    if (!found->team().services().peers.is_guest()) [[likely]] {
+      return begin(*found, group);
+    }
+    std::vector<mob_rank_t> inner;
+    for (const mob_rank_t rank : group) {
+      mob_rank_t member = 0;
+      const mob_status_t status = api::check_team_rank(call, found->team(), rank, &member);
+      if (status != MOB_OK) return status;
+      inner.push_back(found->team().map().world_rank(member));
+    }
+    return begin(*found, std::span<const mob_rank_t>(inner));
+  });
 }
 
 }  // namespace
@@ -40,12 +53,12 @@ mob_status_t mob_epoch_create(mob_team_t team, mob_epoch_t* epoch) {
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   // A wrong call takes part too, because the other members wait for it.
   mob_status_t mine = check_not_null(kCall, epoch, "the result");
-  engine::Registry<Epochs>::Place place(engine::engine().epochs());
+  engine::Registry<Epochs>::Place place(engine::engine_of_object(team).epochs());
   if (mine == MOB_OK) mine = place.check(kCall);
   return api::together(kCall, *members, [&] {
     std::unique_ptr<Epochs> made;
     const mob_status_t status =
-        Epochs::make(engine::engine().sync_services(), *members, mine, &made);
+        Epochs::make(engine::engine_of_object(team).sync_services(), *members, mine, &made);
     if (status != MOB_OK) return status;
     *epoch = reinterpret_cast<mob_epoch_t>(place.fill(std::move(made)));
     return MOB_OK;
@@ -61,7 +74,8 @@ mob_status_t mob_epoch_free(mob_epoch_t epoch) {
   if (const mob_status_t status = check_epoch(kCall, epoch, &found)) return status;
   return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->release();
-    if (status == MOB_OK) engine::engine().epochs().remove(reinterpret_cast<uintptr_t>(epoch));
+    if (status == MOB_OK)
+      engine::engine_of_object(epoch).epochs().remove(reinterpret_cast<uintptr_t>(epoch));
     return status;
   });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mobius/expose.h>
 
+#include <string>
+
 #include "api/check.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
@@ -12,16 +14,34 @@ namespace {
 
 constexpr uint64_t kAddressSpace = engine::Exposures::kEverything;
 
+engine::Exposures& exposures() { return engine::engine().exposures(); }
+
+// Only processes that are ranks themselves take part in other jobs.
+bool may_have_guests() { return engine::thread_engine == nullptr; }
+
+mob_status_t withdraw(uint64_t handle) {
+  if (may_have_guests()) engine::withdraw_from_guests(handle);
+  return exposures().remove(handle);
+}
+
 // Calls `add(handle)`, which exposes the memory.
 template <typename Add>
-mob_status_t expose(const char* call, mob_exposed_t* exposed, Add add) {
+mob_status_t expose(const char* call, mob_exposed_t* exposed, uintptr_t address, uint64_t bytes,
+                    Add add) {
   uint64_t handle = 0;
-  const mob_status_t status = api::without_exceptions(call, [&] { return add(&handle); });
+  mob_status_t status = api::without_exceptions(call, [&] { return add(&handle); });
+  if (status == MOB_OK && may_have_guests()) {
+    status = api::without_exceptions(
+        call, [&] { return engine::expose_to_guests(handle, address, bytes); });
+    if (status != MOB_OK) {
+      const std::string text = mob_last_error();
+      static_cast<void>(withdraw(handle));
+      return fail(status, "%s", text.c_str());
+    }
+  }
   if (status == MOB_OK) *exposed = reinterpret_cast<mob_exposed_t>(handle);
   return status;
 }
-
-engine::Exposures& exposures() { return engine::engine().exposures(); }
 
 }  // namespace
 
@@ -42,7 +62,7 @@ mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed
     return fail(MOB_ERR_RANGE, "mob_expose: %zu bytes at %p leave the address space", bytes,
                 address);
   }
-  return expose("mob_expose", exposed, [&](uint64_t* handle) {
+  return expose("mob_expose", exposed, start, bytes, [&](uint64_t* handle) {
     if (flags == 0) return exposures().add(start, bytes, handle);
     return exposures().add_moved(start, bytes, handle);
   });
@@ -53,7 +73,7 @@ mob_status_t mob_expose_all(mob_exposed_t* exposed) {
   if (const mob_status_t status = check_not_null("mob_expose_all", exposed, "the result")) {
     return status;
   }
-  return expose("mob_expose_all", exposed,
+  return expose("mob_expose_all", exposed, 0, kAddressSpace,
                 [](uint64_t* handle) { return exposures().add(0, kAddressSpace, handle); });
 }
 
@@ -68,14 +88,13 @@ mob_status_t mob_expose_heap(size_t bytes, mob_exposed_t* exposed) {
                 "program will allocate",
                 bytes);
   }
-  return expose("mob_expose_heap", exposed,
+  return expose("mob_expose_heap", exposed, 0, kAddressSpace,
                 [=](uint64_t* handle) { return exposures().add_heap(bytes, handle); });
 }
 
 mob_status_t mob_withdraw(mob_exposed_t exposed) {
   if (const mob_status_t status = check_live("mob_withdraw")) return status;
   if (exposed == nullptr) return MOB_OK;
-  return api::without_exceptions("mob_withdraw", [&] {
-    return engine::engine().exposures().remove(reinterpret_cast<uintptr_t>(exposed));
-  });
+  return api::without_exceptions("mob_withdraw",
+                                 [&] { return withdraw(reinterpret_cast<uintptr_t>(exposed)); });
 }

@@ -7,5 +7,6 @@ using namespace mobius;  // NOLINT(google-build-using-namespace): this file is t
 
 int mob_rank_alive(mob_rank_t rank) {
   if (const mob_status_t status = api::check_rank("mob_rank_alive", rank)) return status;
-  return engine::engine().peers().has_gone(rank) ? 0 : 1;
+  const engine::EngineOf at = engine::engine_of(rank);
+  return at.engine.peers().has_gone(at.rank) ? 0 : 1;
 }

@@ -18,7 +18,7 @@ namespace {
 
 mob_status_t check_heap(const char* call, mob_heap_t heap, SymmetricHeap** result) {
   if (const mob_status_t status = check_live(call)) return status;
-  *result = engine::engine().heaps().find(reinterpret_cast<uintptr_t>(heap));
+  *result = engine::engine_of_object(heap).heaps().find(reinterpret_cast<uintptr_t>(heap));
   if (*result != nullptr) return MOB_OK;
   return fail(MOB_ERR_HANDLE, "%s: %p is not a live heap (destroyed before, or never made)", call,
               static_cast<void*>(heap));
@@ -49,7 +49,7 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
   engine::Team* found = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &found)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  Engine& engine = engine::engine();
+  Engine& engine = engine::engine_of_object(team);
   // A wrong call takes part too, because the other members wait for it.
   Fault fault = heap != nullptr ? Fault::kNone : Fault::kNullResult;
   engine::Registry<SymmetricHeap>::Place place(engine.heaps());
@@ -72,7 +72,8 @@ mob_status_t mob_heap_destroy(mob_heap_t heap) {
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->destroy(kCall);
-    if (!found->is_alive()) engine::engine().heaps().remove(reinterpret_cast<uintptr_t>(heap));
+    if (!found->is_alive())
+      engine::engine_of_object(heap).heaps().remove(reinterpret_cast<uintptr_t>(heap));
     return status;
   });
 }
@@ -119,11 +120,11 @@ mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const void* poin
   SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_heap(kCall, heap, &found)) return status;
   if (const mob_status_t status = check_not_null(kCall, remote, "the result")) return status;
-  const mob_rank_t member = found->team().map().rank_of(rank);
+  const mob_rank_t member = api::member_of(found->team(), rank);
   if (member < 0) {
     return fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this heap", kCall, rank);
   }
-  Engine& engine = engine::engine();
+  Engine& engine = engine::engine_of_object(heap);
   const uint64_t within =
       pointer != nullptr ? engine.segment().offset_of(pointer) - found->own_offset() : 0;
   if (within >= found->maximum()) {
@@ -138,7 +139,8 @@ mob_status_t mob_heap_stride(mob_heap_t heap, size_t* stride_bytes) {
   SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_heap(kCall, heap, &found)) return status;
   if (const mob_status_t status = check_not_null(kCall, stride_bytes, "the result")) return status;
-  const bool equal = engine::engine().segment().window().same_address() && found->has_stride();
+  const bool equal =
+      engine::engine_of_object(heap).segment().window().same_address() && found->has_stride();
   *stride_bytes = equal ? found->stride() : 0;
   return MOB_OK;
 }

@@ -26,7 +26,7 @@ mob_status_t find_lock(const char* call, mob_lock_t* lock, HybridLockWord** word
     return fail(MOB_ERR_ARGUMENT, "%s: the lock at %p is not aligned to 8 bytes", call,
                 static_cast<void*>(lock));
   }
-  Engine& engine = engine::engine();
+  Engine& engine = engine::engine_at(lock);
   const uint64_t offset = address - engine.segment().window().base();
   engine::Region part{};
   const bool is_in_part = engine.segment().chunks().find(offset, &part) &&
@@ -44,7 +44,7 @@ mob_status_t find_lock(const char* call, mob_lock_t* lock, HybridLockWord** word
 
 mob_status_t find_mutexes(const char* call, mob_mutexes_t handle, Mutexes** mutexes) {
   if (const mob_status_t status = check_live(call)) return status;
-  *mutexes = engine::engine().mutexes().find(reinterpret_cast<uintptr_t>(handle));
+  *mutexes = engine::engine_of_object(handle).mutexes().find(reinterpret_cast<uintptr_t>(handle));
   if (*mutexes != nullptr) return MOB_OK;
   return fail(MOB_ERR_HANDLE, "%s: %p are not live mutexes (freed before, or never made)", call,
               static_cast<void*>(handle));
@@ -70,7 +70,8 @@ mob_status_t mob_lock(mob_lock_t* lock, int* recovered) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock("mob_lock", lock, &word)) return status;
   return api::without_exceptions("mob_lock", [&] {
-    return engine::acquire_lock(engine::engine().sync_services(), "mob_lock", *word, recovered);
+    return engine::acquire_lock(engine::engine_at(lock).sync_services(), "mob_lock", *word,
+                                recovered);
   });
 }
 
@@ -80,7 +81,7 @@ mob_status_t mob_trylock(mob_lock_t* lock, int* acquired, int* recovered) {
   if (const mob_status_t status = find_lock(kCall, lock, &word)) return status;
   if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
   return api::without_exceptions(kCall, [&] {
-    return engine::try_acquire_lock(engine::engine().sync_services(), kCall, *word, acquired,
+    return engine::try_acquire_lock(engine::engine_at(lock).sync_services(), kCall, *word, acquired,
                                     recovered);
   });
 }
@@ -89,7 +90,7 @@ mob_status_t mob_unlock(mob_lock_t* lock) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock("mob_unlock", lock, &word)) return status;
   return api::without_exceptions("mob_unlock", [&] {
-    return engine::release_lock(engine::engine().sync_services(), "mob_unlock", *word);
+    return engine::release_lock(engine::engine_at(lock).sync_services(), "mob_unlock", *word);
   });
 }
 
@@ -104,12 +105,12 @@ mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mu
     mine = fail(MOB_ERR_RANGE, "%s: %zu mutexes; a member can host up to %d", kCall, count,
                 MOB_MAX_MUTEXES);
   }
-  engine::Registry<Mutexes>::Place place(engine::engine().mutexes());
+  engine::Registry<Mutexes>::Place place(engine::engine_of_object(team).mutexes());
   if (mine == MOB_OK) mine = place.check(kCall);
   return api::together(kCall, *members, [&] {
     std::unique_ptr<Mutexes> made;
     const mob_status_t status =
-        Mutexes::make(engine::engine().sync_services(), *members, count, mine, &made);
+        Mutexes::make(engine::engine_of_object(team).sync_services(), *members, count, mine, &made);
     if (status != MOB_OK) return status;
     *mutexes = reinterpret_cast<mob_mutexes_t>(place.fill(std::move(made)));
     return MOB_OK;
@@ -126,7 +127,7 @@ mob_status_t mob_mutexes_free(mob_mutexes_t mutexes) {
   return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->release();
     if (status == MOB_OK) {
-      engine::engine().mutexes().remove(reinterpret_cast<uintptr_t>(mutexes));
+      engine::engine_of_object(mutexes).mutexes().remove(reinterpret_cast<uintptr_t>(mutexes));
     }
     return status;
   });

@@ -23,12 +23,12 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
   const Allocation* allocation = nullptr;
   if (const mob_status_t status = check_handle(call, mem, &allocation)) return status;
   engine::Team& team = *allocation->team;
-  const mob_rank_t index = team.map().rank_of(rank);
+  const mob_rank_t index = api::member_of(team, rank);
   if (index < 0) {
     return fail(MOB_ERR_RANK, "%s: rank %d is not in the team that made this allocation", call,
                 rank);
   }
-  engine::Engine& engine = engine::engine();
+  engine::Engine& engine = engine::engine_of_object(mem);
   if (!allocation->members.empty()) {
     *member = allocation->members[static_cast<size_t>(index)];
     return MOB_OK;
@@ -40,8 +40,8 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
 }
 
 // A wrong call takes part too, because the other members wait for it.
-mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t alignment,
-                      mob_mem_t* mem) {
+mob_status_t allocate(const char* call, engine::Engine& engine, engine::Team& team, size_t bytes,
+                      size_t alignment, mob_mem_t* mem) {
   if (const mob_status_t status = api::check_may_wait(call)) return status;
   using Fault = engine::Allocations::Fault;
   Fault fault = Fault::kNone;
@@ -52,7 +52,7 @@ mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t
   }
   uint64_t handle = 0;
   const mob_status_t status = api::together(call, team, [&] {
-    return engine::engine().allocations().allocate(call, team, bytes, 0, fault, &handle);
+    return engine.allocations().allocate(call, team, bytes, 0, fault, &handle);
   });
   if (status == MOB_OK) *mem = reinterpret_cast<mob_mem_t>(handle);
   return status;
@@ -62,13 +62,14 @@ mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t
 
 mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem) {
   if (const mob_status_t status = check_live("mob_mem_alloc")) return status;
-  return allocate("mob_mem_alloc", engine::engine().teams().world(), bytes, 0, mem);
+  engine::Engine& engine = engine::engine();
+  return allocate("mob_mem_alloc", engine, engine.teams().world(), bytes, 0, mem);
 }
 
 mob_status_t mob_team_alloc(mob_team_t team, size_t bytes, size_t alignment, mob_mem_t* mem) {
   engine::Team* found = nullptr;
   if (const mob_status_t status = check_team("mob_team_alloc", team, &found)) return status;
-  return allocate("mob_team_alloc", *found, bytes, alignment, mem);
+  return allocate("mob_team_alloc", engine::engine_of_object(team), *found, bytes, alignment, mem);
 }
 
 mob_status_t mob_publish(mob_team_t team, const void* mine, void** all) {
@@ -98,7 +99,7 @@ mob_status_t mob_mem_free(mob_mem_t mem) {
   constexpr const char* kCall = "mob_mem_free";
   if (const mob_status_t status = check_live(kCall)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  engine::Allocations& memory = engine::engine().allocations();
+  engine::Allocations& memory = engine::engine_of_object(mem).allocations();
   if (mem == nullptr) {
     return api::together(kCall, engine::engine().teams().world(),
                          [&] { return memory.release_none(kCall); });
@@ -152,9 +153,10 @@ mob_status_t mob_ptr(mob_rank_t rank, const void* address, void** pointer) {
   if (const mob_status_t status = check_rank("mob_ptr", rank)) return status;
   if (const mob_status_t status = check_not_null("mob_ptr", pointer, "the result")) return status;
   if (const mob_status_t status = check_not_null("mob_ptr", address, "the address")) return status;
-  void* reached = engine::engine().segment().pointer_to(rank, address);
+  const engine::EngineOf at = engine::engine_of(rank, address);
+  void* reached = at.engine.segment().pointer_to(at.rank, address);
   if (reached == nullptr)
-    return engine::engine().segment().explain_unreachable("mob_ptr", rank, address, 0);
+    return at.engine.segment().explain_unreachable("mob_ptr", at.rank, address, 0);
   *pointer = reached;
   return MOB_OK;
 }

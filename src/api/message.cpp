@@ -55,6 +55,12 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
           payload, payload_bytes, notify != nullptr ? *notify : mob_notify_t{}};
 }
 
+[[gnu::always_inline]] inline bool send_plain_to(engine::EngineOf to, unsigned id,
+                                                 const void* header, size_t header_bytes,
+                                                 const void* payload, size_t payload_bytes) {
+  return to.engine.messages().send_plain(to.rank, id, header, header_bytes, payload, payload_bytes);
+}
+
 // Sends the message if it is one of the many that need nothing else; returns whether it did.
 [[gnu::always_inline]] inline bool send_plain(mob_rank_t rank, unsigned id, const void* header,
                                               size_t header_bytes, const void* payload,
@@ -62,8 +68,7 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
   return is_job_rank(rank) && id < MOB_MAX_HANDLERS && header_bytes <= MOB_MAX_HEADER_BYTES &&
          notify == nullptr && (header != nullptr || header_bytes == 0) &&
          (payload != nullptr || payload_bytes == 0) &&
-         engine::engine().messages().send_plain(rank, id, header, header_bytes, payload,
-                                                payload_bytes);
+         send_plain_to(engine::engine_of(rank), id, header, header_bytes, payload, payload_bytes);
 }
 
 // The same for most messages without payload, where latency matters most.
@@ -72,15 +77,17 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
                                                  const mob_notify_t* notify) {
   const bool is_bare = is_job_rank(rank) && id < MOB_MAX_HANDLERS && payload_bytes == 0 &&
                        notify == nullptr && (header != nullptr || header_bytes == 0);
-  return is_bare ? engine::engine().messages().send_bare(rank, id, header, header_bytes)
-                 : BareSent::kUnsent;
+  if (!is_bare) return BareSent::kUnsent;
+  const engine::EngineOf to = engine::engine_of(rank);
+  return to.engine.messages().send_bare(to.rank, id, header, header_bytes);
 }
 
 mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& message,
                    mob_handle_t* handle) {
   if (const mob_status_t status = check_content(call, message)) return status;
+  const engine::EngineOf to = engine::engine_of(rank);
   return api::without_exceptions(
-      call, [&] { return engine::engine().messages().start(call, rank, message, handle); });
+      call, [&] { return to.engine.messages().start(call, to.rank, message, handle); });
 }
 
 // mob_message_send() of any message.
@@ -95,8 +102,9 @@ mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& me
   const engine::Outgoing message =
       outgoing(id, header, header_bytes, payload, payload_bytes, notify);
   if (const mob_status_t status = check_content(kCall, message)) return status;
+  const engine::EngineOf to = engine::engine_of(rank);
   return api::without_exceptions(
-      kCall, [&] { return engine::engine().messages().send(kCall, rank, message); });
+      kCall, [&] { return to.engine.messages().send(kCall, to.rank, message); });
 }
 
 // mob_message_reply() of any message to that rank.
@@ -110,8 +118,9 @@ mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& me
   const engine::Outgoing message =
       outgoing(id, header, header_bytes, payload, payload_bytes, notify);
   if (const mob_status_t status = check_content(kCall, message)) return status;
+  const engine::EngineOf to = engine::engine_of(rank);
   return api::without_exceptions(
-      kCall, [&] { return engine::engine().messages().post(kCall, rank, message); });
+      kCall, [&] { return to.engine.messages().post(kCall, to.rank, message); });
 }
 
 // The continuation after BareSent::kNoRoom.
@@ -120,7 +129,8 @@ template <mob_status_t (*kGoOn)(mob_rank_t, unsigned, const void*, size_t, const
 [[gnu::noinline]] mob_status_t look_for_room_and(mob_rank_t rank, unsigned id, const void* header,
                                                  size_t header_bytes, const void* payload,
                                                  size_t payload_bytes, const mob_notify_t* notify) {
-  engine::engine().messages().look_for_room(rank);
+  const engine::EngineOf to = engine::engine_of(rank);
+  to.engine.messages().look_for_room(to.rank);
   return kGoOn(rank, id, header, header_bytes, payload, payload_bytes, notify);
 }
 
@@ -149,6 +159,8 @@ mob_status_t mob_handler_register(unsigned id, mob_header_handler_t handler, voi
     engine::Engine& engine = engine::engine();
     if (const mob_status_t status = engine.progress().require()) return status;
     engine.messages().register_handler(id, handler, argument);
+    engine::for_each_guest(
+        [&](engine::Engine& guest) { guest.messages().register_handler(id, handler, argument); });
     return MOB_OK;
   });
 }
@@ -209,14 +221,16 @@ mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* heade
 
 mob_status_t mob_message_flush(mob_rank_t rank) {
   if (const mob_status_t status = check_rank("mob_message_flush", rank)) return status;
+  const engine::EngineOf to = engine::engine_of(rank);
   return api::without_exceptions("mob_message_flush", [&] {
-    return engine::engine().messages().flush(rank, engine::Whose::kProgram);
+    return to.engine.messages().flush(to.rank, engine::Whose::kProgram);
   });
 }
 
 mob_status_t mob_poll() {
   if (const mob_status_t status = check_live("mob_poll")) return status;
   engine::Engine& engine = engine::engine();
+  engine::for_each_guest([](engine::Engine& guest) { guest.waiter().poll(); });
   return engine.waiter().poll_messages() ? MOB_OK : poll_all(engine);
 }
 

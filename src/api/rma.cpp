@@ -2,6 +2,7 @@
 #include <mobius/rma.h>
 
 #include <cstring>
+#include <string>
 
 #include "api/check.h"
 #include "api/transfer.h"
@@ -27,7 +28,8 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(remote);
   if (void* moved = engine::find_remapped_again(rank, address, bytes)) return moved;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
-  return engine::engine().router().reach(rank, remote, bytes);
+  const engine::EngineOf at = engine::engine_of(rank, remote);
+  return at.engine.router().reach(at.rank, remote, bytes);
 }
 
 // Returns where the bytes are on this host if they may be copied at once; null if further checks
@@ -47,11 +49,12 @@ bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* 
                                                           const_cast<void*>(remote), local, bytes);
 }
 
-// Calls `route(router)` if the rank is one of the job.
+// Calls `route(router, rank)`, with the rank's number there, if the rank is one of the job.
 template <typename Route>
-mob_status_t route(const char* call, mob_rank_t rank, Route route) {
+mob_status_t route(const char* call, mob_rank_t rank, const void* remote, Route route) {
   if (const mob_status_t status = check_rank(call, rank)) return status;
-  return api::without_exceptions(call, [&] { return route(engine::engine().router()); });
+  const engine::EngineOf at = engine::engine_of(rank, remote);
+  return api::without_exceptions(call, [&] { return route(at.engine.router(), at.rank); });
 }
 
 // The cases that the calls below do not handle themselves. Out of line, so that these need not save
@@ -62,8 +65,8 @@ mob_status_t route(const char* call, mob_rank_t rank, Route route) {
     transport::copy_to_peer(target, local, bytes);
     return MOB_OK;
   }
-  return route("mob_put_nbi", rank, [&](engine::Router& router) {
-    return router.put_unmapped_nbi("mob_put_nbi", rank, remote, local, bytes);
+  return route("mob_put_nbi", rank, remote, [&](engine::Router& router, mob_rank_t at) {
+    return router.put_unmapped_nbi("mob_put_nbi", at, remote, local, bytes);
   });
 }
 
@@ -73,8 +76,8 @@ mob_status_t route(const char* call, mob_rank_t rank, Route route) {
     transport::copy_from_peer(local, target, bytes);
     return MOB_OK;
   }
-  return route("mob_get_nbi", rank, [&](engine::Router& router) {
-    return router.get_unmapped_nbi("mob_get_nbi", rank, remote, local, bytes);
+  return route("mob_get_nbi", rank, remote, [&](engine::Router& router, mob_rank_t at) {
+    return router.get_unmapped_nbi("mob_get_nbi", at, remote, local, bytes);
   });
 }
 
@@ -108,8 +111,8 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
   }
   void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
   if (target == nullptr) [[unlikely]] {
-    return route("mob_put", rank, [&](engine::Router& router) {
-      return router.put_unmapped("mob_put", rank, remote, local, bytes);
+    return route("mob_put", rank, remote, [&](engine::Router& router, mob_rank_t at) {
+      return router.put_unmapped("mob_put", at, remote, local, bytes);
     });
   }
   transport::copy_to_peer(target, local, bytes);
@@ -123,8 +126,8 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
   }
   const void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
   if (target == nullptr) [[unlikely]] {
-    return route("mob_get", rank, [&](engine::Router& router) {
-      return router.get_unmapped("mob_get", rank, remote, local, bytes);
+    return route("mob_get", rank, remote, [&](engine::Router& router, mob_rank_t at) {
+      return router.get_unmapped("mob_get", at, remote, local, bytes);
     });
   }
   transport::copy_from_peer(local, target, bytes);
@@ -136,8 +139,8 @@ template <typename T>
 mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value) {
   void* target = reach(rank, remote, sizeof value);
   if (target == nullptr) [[unlikely]] {
-    return route(call, rank, [&](engine::Router& router) {
-      return router.put_unmapped_value(call, rank, remote, &value, sizeof value);
+    return route(call, rank, remote, [&](engine::Router& router, mob_rank_t at) {
+      return router.put_unmapped_value(call, at, remote, &value, sizeof value);
     });
   }
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
@@ -156,9 +159,10 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   }
   const void* target = reach(rank, remote, sizeof(T));
   if (target == nullptr) [[unlikely]] {
-    const mob_status_t status = route(call, rank, [&](engine::Router& router) {
-      return router.get_unmapped_value(call, rank, remote, result, sizeof(T));
-    });
+    const mob_status_t status =
+        route(call, rank, remote, [&](engine::Router& router, mob_rank_t at) {
+          return router.get_unmapped_value(call, at, remote, result, sizeof(T));
+        });
     std::atomic_thread_fence(std::memory_order_acquire);
     return status;
   }
@@ -176,10 +180,11 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
 // For one rank, or Completion::kAll.
 mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
   return api::without_exceptions(call, [&] {
-    engine::Engine& engine = engine::engine();
+    const engine::EngineOf at = engine::engine_of(rank);
+    engine::Engine& engine = at.engine;
     const engine::TraceScope trace(engine.instrumentation().timeline(), call);
     const bool idle = engine::Completion::none_under_way();
-    const mob_status_t status = idle ? MOB_OK : engine.completion().flush(call, rank, remote);
+    const mob_status_t status = idle ? MOB_OK : engine.completion().flush(call, at.rank, remote);
     engine::Messages& messages = engine.messages();
     if (!remote || !messages.sent_by_program()) {
       std::atomic_thread_fence(std::memory_order_seq_cst);  // as in the inlined call
@@ -187,9 +192,27 @@ mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
     }
     constexpr auto kProgram = engine::Whose::kProgram;
     const mob_status_t sent = rank == engine::Completion::kAll ? messages.flush_all(kProgram)
-                                                               : messages.flush(rank, kProgram);
+                                                               : messages.flush(at.rank, kProgram);
     return status != MOB_OK ? status : sent;
   });
+}
+
+// For all ranks of the jobs that this process has joined by ports.
+mob_status_t flush_guests(const char* call, bool remote) {
+  mob_status_t first = MOB_OK;
+  std::string text;
+  engine::for_each_guest([&](engine::Engine& engine) {
+    mob_status_t status = api::without_exceptions(
+        call, [&] { return engine.completion().flush(call, engine::Completion::kAll, remote); });
+    if (status == MOB_OK && remote && engine.messages().sent_by_program()) {
+      status = api::without_exceptions(
+          call, [&] { return engine.messages().flush_all(engine::Whose::kProgram); });
+    }
+    if (status == MOB_OK || first != MOB_OK) return;
+    first = status;
+    text = mob_last_error();
+  });
+  return first != MOB_OK ? base::fail(first, "%s", text.c_str()) : MOB_OK;
 }
 
 }  // namespace
@@ -246,10 +269,24 @@ mob_status_t mob_get_nbi_out_of_line_(mob_rank_t rank, const void* remote, void*
 
 namespace {
 
+const void* address_of(const engine::Telling& telling) {
+  return telling.bytes != 0 ? telling.remote : telling.signal;
+}
+
 bool is_signal_op(mob_signal_op_t op) { return op == MOB_SIGNAL_SET || op == MOB_SIGNAL_ADD; }
 
 mob_status_t run_telling(const char* call, const engine::Telling& telling, Mode mode) {
-  if (mob_size_ != 0 && engine::engine().router().copy_and_tell(telling)) [[likely]] {
+  const auto is_done = [&] {
+    if (mob_size_ == 0) return false;
+    const engine::EngineOf at = engine::engine_of(telling.rank, address_of(telling));
+    if (at.rank == telling.rank) [[likely]] {
+      return at.engine.router().copy_and_tell(telling);
+    }
+    engine::Telling inner = telling;
+    inner.rank = at.rank;
+    return at.engine.router().copy_and_tell(inner);
+  };
+  if (is_done()) [[likely]] {
     return MOB_OK;
   }
   mob_transfer_t transfer = engine::contiguous(telling.is_put ? MOB_PUT : MOB_GET, telling.rank,
@@ -343,13 +380,19 @@ mob_status_t mob_flush_rank_(mob_rank_t rank, int remote) {
 mob_status_t mob_flush_ranks_(int remote) {
   const char* call = remote != 0 ? "mob_flush_all" : "mob_flush_local_all";
   if (const mob_status_t status = check_live(call)) return status;
-  return flush(call, engine::Completion::kAll, remote != 0);
+  const mob_status_t guests = engine::any_guests() ? flush_guests(call, remote != 0) : MOB_OK;
+  const mob_status_t status = flush(call, engine::Completion::kAll, remote != 0);
+  return status != MOB_OK ? status : guests;
 }
 
 mob_status_t mob_fence_out_of_line_() {
   if (const mob_status_t status = check_live("mob_fence")) return status;
   return api::without_exceptions("mob_fence", [] {
-    const mob_status_t status = engine::engine().router().fence();
+    mob_status_t status = engine::engine().router().fence();
+    engine::for_each_guest([&](engine::Engine& engine) {
+      const mob_status_t its = engine.router().fence();
+      if (status == MOB_OK) status = its;
+    });
     std::atomic_thread_fence(std::memory_order_release);  // as in the inlined call
     return status;
   });

@@ -39,7 +39,7 @@ mob_status_t mob_mem_schedule(mob_mem_t mem, mob_schedule_t schedule) {
   if (const mob_status_t status = api::check_handle(kCall, mem, &allocation)) return status;
   if (const mob_status_t status = read_hint(kCall, schedule, &hint)) return status;
   return api::without_exceptions(kCall, [&] {
-    engine::engine().allocations().set_schedule(*allocation, hint);
+    engine::engine_of_object(mem).allocations().set_schedule(*allocation, hint);
     return MOB_OK;
   });
 }

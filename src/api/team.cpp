@@ -67,7 +67,7 @@ mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_team_t* 
   uint64_t handle = 0;
   const mob_status_t status = api::together(kCall, *from, [&] {
     const mob_status_t mine = check_not_null(kCall, team, "the result");
-    return engine::engine().teams().split(kCall, *from, mine, colour, key, &handle);
+    return engine::engine_of_object(parent).teams().split(kCall, *from, mine, colour, key, &handle);
   });
   if (status == MOB_OK) *team = api::team_handle(handle);
   return status;
@@ -87,7 +87,7 @@ mob_status_t mob_team_split_strided(mob_team_t parent, mob_rank_t start, mob_ran
     for (size_t i = 0; i < ranks.size(); ++i) {
       ranks[i] = start + static_cast<mob_rank_t>(i) * stride;
     }
-    return engine::engine().teams().select(kCall, *from, mine, ranks, &handle);
+    return engine::engine_of_object(parent).teams().select(kCall, *from, mine, ranks, &handle);
   });
   if (status == MOB_OK) *team = api::team_handle(handle);
   return status;
@@ -104,7 +104,7 @@ mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob
     mob_status_t mine = check_not_null(kCall, team, "the result");
     if (mine == MOB_OK) mine = check_list(kCall, *from, ranks, count);
     const std::span<const mob_rank_t> list(ranks, mine == MOB_OK ? static_cast<size_t>(count) : 0);
-    return engine::engine().teams().select(kCall, *from, mine, list, &handle);
+    return engine::engine_of_object(parent).teams().select(kCall, *from, mine, list, &handle);
   });
   if (status == MOB_OK) *team = api::team_handle(handle);
   return status;
@@ -156,7 +156,7 @@ mob_status_t mob_team_shrink(mob_team_t team, mob_team_t* survivors) {
   uint64_t handle = 0;
   const mob_status_t status = api::without_exceptions(kCall, [&] {
     const mob_status_t mine = check_not_null(kCall, survivors, "the result");
-    return engine::engine().teams().shrink(kCall, *from, mine, &handle);
+    return engine::engine_of_object(team).teams().shrink(kCall, *from, mine, &handle);
   });
   if (status == MOB_OK) *survivors = api::team_handle(handle);
   return status;
@@ -195,8 +195,9 @@ mob_status_t mob_team_free(mob_team_t team) {
         "objects, mutexes); free them first",
         found->users());
   }
-  return api::together("mob_team_free", *found,
-                       [&] { return engine::engine().teams().release(api::team_number(team)); });
+  return api::together("mob_team_free", *found, [&] {
+    return engine::engine_of_object(team).teams().release(api::team_number(team));
+  });
 }
 
 mob_rank_t mob_team_rank(mob_team_t team) {
@@ -215,7 +216,7 @@ mob_rank_t mob_team_number(mob_team_t team, mob_rank_t rank) {
   Team* found = nullptr;
   if (const mob_status_t status = check_team("mob_team_number", team, &found)) return status;
   if (const mob_status_t status = check_member("mob_team_number", *found, rank)) return status;
-  return found->map().world_rank(rank);
+  return api::number_of(*found, rank);
 }
 
 mob_status_t mob_team_translate(mob_team_t from, mob_rank_t rank, mob_team_t to,
@@ -227,6 +228,6 @@ mob_status_t mob_team_translate(mob_team_t from, mob_rank_t rank, mob_team_t to,
   if (const mob_status_t status = check_team(kCall, to, &target)) return status;
   if (const mob_status_t status = check_not_null(kCall, result, "the result")) return status;
   if (const mob_status_t status = check_member(kCall, *source, rank)) return status;
-  *result = target->map().rank_of(source->map().world_rank(rank));
+  *result = api::member_of(*target, api::number_of(*source, rank));
   return MOB_OK;
 }

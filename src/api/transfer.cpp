@@ -15,15 +15,47 @@ using api::check_not_null;
 using engine::Completion;
 using engine::Mode;
 
-mob_status_t api::run_transfer(const char* call, const mob_transfer_t& transfer, Mode mode,
-                               mob_handle_t* handle) {
-  if (mob_size_ != 0 && engine::engine().router().run_rows(transfer)) {
+namespace {
+
+// An address in the target, or null.
+const void* first_address(const mob_transfer_t& transfer) {
+  switch (transfer.shape) {
+    case MOB_PIECES:
+      return transfer.remotes != nullptr && transfer.count != 0 ? transfer.remotes[0]
+                                                                : transfer.signal;
+    case MOB_SPANS:
+      return transfer.remote_spans != nullptr && transfer.remote_span_count != 0
+                 ? transfer.remote_spans[0].address
+                 : transfer.signal;
+    default:
+      return transfer.remote != nullptr ? transfer.remote : transfer.signal;
+  }
+}
+
+// `rank` is the number that the program passed.
+mob_status_t run_in(engine::Engine& engine, const char* call, mob_rank_t rank,
+                    const mob_transfer_t& transfer, Mode mode, mob_handle_t* handle) {
+  if (engine.router().run_rows(transfer)) {
     if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
-  if (const mob_status_t status = check_rank(call, transfer.rank)) return status;
-  return without_exceptions(
-      call, [&] { return engine::engine().router().run(call, transfer, mode, handle); });
+  if (const mob_status_t status = api::check_rank(call, rank)) return status;
+  return api::without_exceptions(call,
+                                 [&] { return engine.router().run(call, transfer, mode, handle); });
+}
+
+}  // namespace
+
+mob_status_t api::run_transfer(const char* call, const mob_transfer_t& transfer, Mode mode,
+                               mob_handle_t* handle) {
+  if (mob_size_ == 0) return check_rank(call, transfer.rank);
+  const engine::EngineOf at = engine::engine_of(transfer.rank, first_address(transfer));
+  if (at.rank != transfer.rank) [[unlikely]] {
+    mob_transfer_t inner = transfer;
+    inner.rank = at.rank;
+    return run_in(at.engine, call, transfer.rank, inner, mode, handle);
+  }
+  return run_in(at.engine, call, transfer.rank, transfer, mode, handle);
 }
 
 namespace {
@@ -35,7 +67,9 @@ mob_status_t run(const char* call, const mob_transfer_t* transfer, Mode mode,
   return api::run_transfer(call, *transfer, mode, handle);
 }
 
-Completion& completion() { return engine::engine().completion(); }
+Completion& completion_of(mob_handle_t handle) {
+  return engine::engine_of_handle(handle).completion();
+}
 
 mob_status_t check_list(const char* call, const mob_handle_t* handles, size_t count) {
   if (const mob_status_t status = check_live(call)) return status;
@@ -49,7 +83,7 @@ mob_status_t wait_one(const char* call, mob_handle_t* handle) {
   if (*handle == MOB_HANDLE_DONE) return MOB_OK;
   return api::without_exceptions(call, [&] {
     bool done = false;
-    const mob_status_t status = completion().wait(call, *handle, &done);
+    const mob_status_t status = completion_of(*handle).wait(call, *handle, &done);
     if (done) *handle = MOB_HANDLE_DONE;
     return status;
   });
@@ -63,7 +97,7 @@ mob_status_t test_each(const char* call, std::span<mob_handle_t> handles, size_t
   for (size_t i = 0; i < handles.size() && *completed < most; ++i) {
     if (handles[i] == MOB_HANDLE_DONE) continue;
     bool done = false;
-    const mob_status_t status = completion().test(call, handles[i], &done);
+    const mob_status_t status = completion_of(handles[i]).test(call, handles[i], &done);
     if (first_error == MOB_OK) first_error = status;
     if (status == MOB_ERR_HANDLE && !done) return status;
     if (!done) continue;
@@ -124,8 +158,8 @@ mob_status_t mob_test(mob_handle_t* handle, int* done) {
   if (!complete) {
     const mob_status_t status = api::without_exceptions("mob_test", [&] {
       engine::engine().waiter().issue_recorded();
-      engine::engine().waiter().poll();
-      return completion().test("mob_test", *handle, &complete);
+      engine::engine_of_handle(*handle).waiter().poll();
+      return completion_of(*handle).test("mob_test", *handle, &complete);
     });
     if (complete) *handle = MOB_HANDLE_DONE;
     if (status != MOB_OK) return status;

@@ -124,7 +124,7 @@ mob_status_t ask(const char* call, const mob_wait_set_t* set, bool waits, Look l
   return api::without_exceptions(call, [&] {
     return engine::with_word_type(set->type, [&]<typename T>(T) {
       const Words<T> words{*set};
-      Engine& engine = engine::engine();
+      Engine& engine = engine::engine_at(set->words);
       if (waits)
         return engine::wait_for_words(engine.peers(), engine.waiter(), call,
                                       [&] { return look(words); });
@@ -184,7 +184,8 @@ mob_status_t mob_wait_word_(const void* word, mob_type_t type, mob_compare_t com
   }
   return api::without_exceptions(call, [&] {
     return engine::with_word_type(type, [&]<typename T>(T) {
-      return engine::wait_for_words(engine::engine().peers(), engine::engine().waiter(), call, [&] {
+      Engine& engine = engine::engine_at(word);
+      return engine::wait_for_words(engine.peers(), engine.waiter(), call, [&] {
         return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value));
       });
     });
@@ -198,7 +199,7 @@ mob_status_t mob_test_word_(const void* word, mob_type_t type, mob_compare_t com
     return status;
   }
   if (const mob_status_t status = check_not_null(call, done, "the result")) return status;
-  engine::engine().waiter().poll();
+  engine::engine_at(word).waiter().poll();
   *done = engine::with_word_type(type, [&]<typename T>(T) {
     return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value)) ? 1 : 0;
   });
@@ -242,16 +243,18 @@ void mob_wait_hook(void (*call)(void* argument), void* argument) {
 
 mob_status_t mob_notify(mob_rank_t rank) {
   if (const mob_status_t status = api::check_rank("mob_notify", rank)) return status;
+  const engine::EngineOf to = engine::engine_of(rank);
   return api::without_exceptions("mob_notify",
-                                 [&] { return engine::engine().notifications().notify(rank); });
+                                 [&] { return to.engine.notifications().notify(to.rank); });
 }
 
 mob_status_t mob_notify_wait(mob_rank_t rank, uint32_t* count) {
   constexpr const char* kCall = "mob_notify_wait";
   if (const mob_status_t status = api::check_rank(kCall, rank)) return status;
   uint32_t taken = 0;
+  const engine::EngineOf from = engine::engine_of(rank);
   const mob_status_t status = api::without_exceptions(
-      kCall, [&] { return engine::engine().notifications().wait(kCall, rank, &taken); });
+      kCall, [&] { return from.engine.notifications().wait(kCall, from.rank, &taken); });
   if (status == MOB_OK && count != nullptr) *count = taken;
   return status;
 }

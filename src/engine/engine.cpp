@@ -70,19 +70,41 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   return status;
 }
 
+mob_status_t Engine::start_as_guest(const GuestSeat& seat) {
+  mob_status_t status = settings_.load(environ);
+  if (status == MOB_OK) {
+    status = peers_.job().join_as_guest(settings_, seat.segment, seat.number, seat.pid_is_shared);
+  } else {
+    ::close(seat.segment);
+  }
+  if (status != MOB_OK) return status;
+  peers_.set_public_numbers(seat.public_numbers);
+  segment_.leave_remapped();
+  status = without_exceptions("mob_connect", [&] { return open(nullptr, &seat); });
+  if (status == MOB_OK) status = progress_.require();
+  if (status != MOB_OK) {
+    progress_.stop();
+    close();
+    peers_.job().abandon();
+  }
+  return status;
+}
+
 // A process that fails reports it to its local peers when they next meet, and skips the meeting of
 // all hosts.
-mob_status_t Engine::open(const ThreadSeat* seat) {
+mob_status_t Engine::open(const ThreadSeat* seat, const GuestSeat* guest) {
   Mappings own;
   Mappings& mappings = seat == nullptr ? own : *seat->mappings;
   if (const mob_status_t status = open_memory(seat, mappings)) return status;
   const mob_status_t status = teams_.open_world(without_exceptions("mob_init", [&] {
     open_parts(mappings);
+    if (guest != nullptr) take_handlers(guest->home->messages());
     return open_network();
   }));
   if (status != MOB_OK) return status;
   if (const mob_status_t met = network_.meet()) return met;
-  return seat == nullptr ? bridges_.open_parent() : MOB_OK;
+  if (seat != nullptr) return MOB_OK;
+  return bridges_.open_parent(guest != nullptr ? guest->made : nullptr);
 }
 
 mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
@@ -116,7 +138,9 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
 void Engine::open_parts(const Mappings& mappings) {
   peers_.job().settle_waiting(settings_);
   ProcessBlock& own = segment_.own_process();
-  progress_.open(own.doorbell, settings_.progress_mode());
+  // A program that polls does so in its own job.
+  progress_.open(own.doorbell,
+                 peers_.is_guest() ? base::ProgressMode::kThread : settings_.progress_mode());
   messages_.open(own, settings_.ring_bytes(), send_gate_, remote_objects_);
   exposures_.open();
   delegation_.open(own);
@@ -124,6 +148,14 @@ void Engine::open_parts(const Mappings& mappings) {
   segment_.open_chunks();
   notifications_.open(mappings.notifications);
   waiter_.open();
+}
+
+// A guest runs the handlers that the program has registered.
+void Engine::take_handlers(Messages& home) {
+  for (unsigned id = 0; id < MOB_MAX_HANDLERS; ++id) {
+    const Handler* const handler = home.handlers().find(id);
+    if (handler != nullptr) messages_.register_handler(id, handler->function, handler->argument);
+  }
 }
 
 // Opens everything that answers requests before another host can send one.
@@ -235,7 +267,8 @@ void Engine::Dependents::give_up(mob_rank_t rank) {
   engine_.messages_.give_up(rank);
 }
 
-void Engine::Threads::enter() { engine::enter(&engine_); }
+// Handlers that a guest's thread runs are the program's: their calls find the engine by themselves.
+void Engine::Threads::enter() { engine::enter(engine_.peers_.is_guest() ? nullptr : &engine_); }
 
 void Engine::close() {
   exposures_.close();

@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "engine/allocation/allocations.h"
 #include "engine/allocation/symmetric_heap.h"
@@ -120,11 +122,23 @@ class Engine {
   // is a process. Such a rank may join with the processes of an MPI communicator.
   mob_status_t start(const char* const* environment, const ThreadSeat* seat,
                      const job::mpi::Communicator* communicator);
+  // What an engine needs that joins another job, as a guest (guests.h).
+  struct GuestSeat {
+    int segment;
+    mob_rank_t number;
+    bool pid_is_shared;
+    const std::vector<mob_rank_t>* public_numbers;
+    std::function<mob_status_t(const Bridge&)> made;  // completes the numbers
+    Engine* home;                                     // of the process' own job
+  };
+  // As start(); collective over the processes that join together.
+  mob_status_t start_as_guest(const GuestSeat& seat);
   // From now on the other processes know that this one makes no more collective calls.
   void end_calls();
   // `all_met` says whether every process of the job is known here to have come to its end.
   void stop(bool all_met);
 
+  const base::Settings& settings() const { return settings_; }
   Peers& peers() { return peers_; }
   Segment& segment() { return segment_; }
   WaitLoop& waiter() { return waiter_; }
@@ -210,7 +224,8 @@ class Engine {
   };
 
   void apply_copy_settings() const;
-  mob_status_t open(const ThreadSeat* seat);
+  mob_status_t open(const ThreadSeat* seat, const GuestSeat* guest = nullptr);
+  void take_handlers(Messages& home);
   mob_status_t open_memory(const ThreadSeat* seat, Mappings& mappings);
   void open_parts(const Mappings& mappings);
   mob_status_t open_network();
@@ -306,6 +321,10 @@ inline Engine& engine() {
 
 mob_status_t engine_start(const job::mpi::Communicator* communicator = nullptr);
 mob_status_t engine_stop();
+
+// Completes every message of every process of the engine's world. Collective over them, once, at
+// its end. False if the death of a process ended it early.
+bool quiesce(Engine& stopping);
 
 // Numbers of processes that were spawned since are valid in this process from now on. Any thread.
 void learn_numbers();

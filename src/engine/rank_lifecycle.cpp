@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/guests.h"
 
 int32_t mob_size_ = 0;
 int32_t mob_settled_size_ = 0;
@@ -110,6 +111,34 @@ mob_status_t withdraw_rank() {
   return MOB_OK;
 }
 
+void set_size(mob_rank_t size) {
+  __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
+  Completion::publish_idle();
+}
+
+// Called in a child of fork(). The child has the parent's sockets and its place in shared memory,
+// but none of its threads, and other processes would take its actions for the parent's. Takes no
+// lock and frees nothing, because other threads may have been in the middle of an operation.
+void leave_as_child() {
+  const mob_rank_t size = mob_size_;
+  if (size == 0) return;
+  mob_size_ = 0;
+  mob_settled_size_ = 0;
+  mob_idle_size_ = 0;
+  target_forget_in_child(size);
+  forget_guests();
+  thread_engine = nullptr;
+  if (thread_rank.seat != nullptr) {
+    static_cast<void>(thread_rank.engine.release());
+    thread_rank.state = State::kForked;
+  }
+  helper.forget();
+  live_threads = nullptr;
+  process_state.store(State::kForked, std::memory_order_relaxed);
+}
+
+}  // namespace
+
 // Completes every message of every process, including those that handlers send. Collective over the
 // job, once, at its end. False if the death of a process ended it early.
 //
@@ -131,33 +160,6 @@ bool quiesce(Engine& stopping) {
     before.swap(now);
   }
 }
-
-void set_size(mob_rank_t size) {
-  __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
-  Completion::publish_idle();
-}
-
-// Called in a child of fork(). The child has the parent's sockets and its place in shared memory,
-// but none of its threads, and other processes would take its actions for the parent's. Takes no
-// lock and frees nothing, because other threads may have been in the middle of an operation.
-void leave_as_child() {
-  const mob_rank_t size = mob_size_;
-  if (size == 0) return;
-  mob_size_ = 0;
-  mob_settled_size_ = 0;
-  mob_idle_size_ = 0;
-  target_forget_in_child(size);
-  thread_engine = nullptr;
-  if (thread_rank.seat != nullptr) {
-    static_cast<void>(thread_rank.engine.release());
-    thread_rank.state = State::kForked;
-  }
-  helper.forget();
-  live_threads = nullptr;
-  process_state.store(State::kForked, std::memory_order_relaxed);
-}
-
-}  // namespace
 
 State state() {
   if (thread_engine != nullptr) return State::kLive;
@@ -231,6 +233,7 @@ mob_status_t engine_stop() {
     if (const mob_status_t status = withdraw_rank()) return status;
   }
   Engine& stopping = engine();
+  if (any_guests()) end_guests();
   static_cast<void>(stopping.router().fence());  // carries out operations that are held back
   stopping.waiter().issue_recorded();
   if (stopping.bridges().any()) {

@@ -5,6 +5,7 @@
 // requests of other processes on every path. Part of the composition root: it knows every component
 // that may have work.
 
+#include <atomic>
 #include <new>
 
 #include "engine/common/instrumentation.h"
@@ -50,6 +51,10 @@ class WaitLoop final : public Waiter {
   }
   bool poll() override { return poll(true); }
 
+  // Polls the other engines of this process, where there are some (guests.h); else null. Whoever
+  // waits for a process of one job also serves those of the others.
+  static inline std::atomic<bool (*)(WaitLoop& except)> poll_others = nullptr;
+
   // The fast path of a program that polls: serves messages and calls Progress::note_poll(). It
   // applies if nothing waits to be issued or sent, and only messages of local peers can have
   // arrived. False, with nothing done, if that is not known.
@@ -74,7 +79,11 @@ class WaitLoop final : public Waiter {
 
   // Also does the work that other ranks delegate to waiting threads.
   os::Work poll_waiting() {
-    const os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
+    os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
+    bool (*const others)(WaitLoop&) = poll_others.load(std::memory_order_relaxed);
+    if (others != nullptr && others(*this)) [[unlikely]] {
+      found = os::Work::kSome;
+    }
     const os::Work served = serve_delegated();
     return served != os::Work::kNone ? served : found;
   }

@@ -110,6 +110,9 @@ struct World {
   int32_t parent;                             // the first number of that one's world
   // 1: the processes and those of the parent world wait for each other at the end of the job.
   std::atomic<uint32_t> is_connected;
+  // 1: the processes came through a port (port.h). They are another job's, and nobody starts or
+  // ends them for this one.
+  std::atomic<uint32_t> is_foreign;
   mob_status_t failure;  // why the spawn fails, with the reason in the SpawnMemory
   uint64_t memory;       // offset in the segment of the SpawnMemory
   uint64_t bridge;       // offset in the window of what both worlds share (engine/dynamic/bridge.h)

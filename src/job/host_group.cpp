@@ -17,8 +17,8 @@ using base::fail;
 // Ends a wait for the group when one of its processes has died.
 class GroupWatch final : public os::Watch {
  public:
-  GroupWatch(Liveness& liveness, mob_rank_t first, mob_rank_t size)
-      : liveness_(liveness), first_(first), size_(size) {}
+  GroupWatch(ControlBlock& block, Liveness& liveness, mob_rank_t first, mob_rank_t size)
+      : block_(block), liveness_(liveness), first_(first), size_(size) {}
 
   mob_status_t look() override {
     for (mob_rank_t i = first_; i < first_ + size_; ++i) {
@@ -26,10 +26,16 @@ class GroupWatch final : public os::Watch {
         return fail(MOB_ERR_PEER, "mob_init: rank %d died before all had joined", i);
       }
     }
+    // A process may have died before it had a place here.
+    if (first_ != 0 &&
+        block_.world(first_).state.load(std::memory_order_acquire) >= WorldState::kFailed) {
+      return fail(MOB_ERR_PEER, "the other processes gave up before all had joined");
+    }
     return MOB_OK;
   }
 
  private:
+  ControlBlock& block_;
   Liveness& liveness_;
   const mob_rank_t first_;
   const mob_rank_t size_;
@@ -127,7 +133,7 @@ mob_status_t HostGroup::barrier() {
     os::wake_all(shared.generation, shared.sleepers);
     return MOB_OK;
   }
-  GroupWatch watch(liveness_, first_, size_);
+  GroupWatch watch(*block_, liveness_, first_, size_);
   return os::wait_while_equal(shared.generation, generation, shared.sleepers, policy_, &watch);
 }
 

@@ -177,6 +177,13 @@ mob_status_t Job::join_threads(const Settings& settings, int segment, ControlBlo
   return enter(settings, own, rank, true, &block);
 }
 
+mob_status_t Job::join_as_guest(const Settings& settings, int segment, mob_rank_t number,
+                                bool pid_is_shared) {
+  const mob_status_t status = enter(settings, segment, number, pid_is_shared);
+  is_guest_ = status == MOB_OK;
+  return status;
+}
+
 // The last step of every way to join. Owns `segment` from now on.
 mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, bool pid_is_shared,
                         ControlBlock* block) {
@@ -368,6 +375,8 @@ void Job::leave() {
 }
 
 void Job::abandon() {
+  // The process goes on in its own job, so nobody would see it end.
+  if (is_guest_) declare_dead(host_.slot(host_.index()));
   tell_launcher(MessageType::kGivesUp);
   close();
 }

@@ -49,6 +49,11 @@ class Job {
   mob_status_t join_threads(const base::Settings& settings, int segment, ControlBlock& block,
                             mob_rank_t rank, std::unique_ptr<Directory> directory = nullptr);
 
+  // Joins another job as one of the processes that it admits through a port (port.h), besides the
+  // job of this process. Owns `segment` from now on.
+  mob_status_t join_as_guest(const base::Settings& settings, int segment, mob_rank_t number,
+                             bool pid_is_shared);
+
   // Tells the launcher that this process leaves in order. Call after the last collective step.
   void leave();
 
@@ -139,6 +144,7 @@ class Job {
   mob_rank_t rank_ = 0;
   mob_rank_t size_ = 1;
   mob_rank_t first_ = 0;
+  bool is_guest_ = false;
   std::optional<Secret> launcher_secret_;
   std::mutex starters_mutex_;  // guards starters_ and what ends the starters
   std::map<mob_rank_t, std::unique_ptr<ChildStarter>> starters_;  // by world

@@ -247,8 +247,8 @@ void collectives(const Members& all) {
   EXPECT(out.back() == count - 1);
 }
 
-// Memory that is not the library's, and blocks of one process.
-void other_memory(const Members& all) {
+// Memory that is not the library's.
+void exposed_memory(const Members& all) {
   std::vector<uint64_t> exposed(1024, static_cast<uint64_t>(all.me));
   mob_exposed_t exposure = nullptr;
   OK(mob_expose(exposed.data(), exposed.size() * sizeof(uint64_t), 0, &exposure));
@@ -261,6 +261,10 @@ void other_memory(const Members& all) {
   }
   OK(mob_team_barrier(all.team));
   OK(mob_withdraw(exposure));
+}
+
+void blocks_of_one_process(const Members& all) {
+  std::vector<void*> addresses(static_cast<size_t>(all.size));
   void* block = nullptr;
   OK(mob_local_alloc(64, 0, &block));
   *static_cast<uint64_t*>(block) = 0;
@@ -292,7 +296,7 @@ void register_exercise() {
   OK(mob_handler_register(kAnswer, on_answer, nullptr));
 }
 
-int exercise(mob_team_t team) {
+int exercise(mob_team_t team, bool reaches_blocks) {
   wrong = 0;
   const Members all(team);
   words(all);
@@ -302,7 +306,8 @@ int exercise(mob_team_t team) {
   locks(all);
   epochs(all);
   collectives(all);
-  other_memory(all);
+  exposed_memory(all);
+  if (reaches_blocks) blocks_of_one_process(all);
   teams(all);
   OK(mob_team_barrier(team));
   return wrong;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/common/thread_id.h"
 #include "job/job.h"
@@ -50,6 +51,20 @@ class Peers {
   job::HostGroup& host() { return job_.host(); }
   const job::HostGroup& host() const { return job_.host(); }
   job::Liveness& liveness() { return job_.host().liveness(); }
+
+  // In an engine that is a guest of another job (engine/guests.h): the numbers by which this
+  // process' program names the processes, by the numbers here; -1: it names them not. Null in other
+  // engines, where both numbers are the same.
+  void set_public_numbers(const std::vector<mob_rank_t>* numbers) { public_numbers_ = numbers; }
+  bool is_guest() const { return public_numbers_ != nullptr; }
+  mob_rank_t public_number(mob_rank_t rank) const {
+    if (public_numbers_ == nullptr) [[likely]] {
+      return rank;
+    }
+    return static_cast<size_t>(rank) < public_numbers_->size()
+               ? (*public_numbers_)[static_cast<size_t>(rank)]
+               : -1;
+  }
 
   // The number of this process. Calls name processes by their numbers.
   mob_rank_t rank() const { return job_.rank(); }
@@ -126,6 +141,7 @@ class Peers {
 
   job::Job job_;
   PeerReports& reports_;
+  const std::vector<mob_rank_t>* public_numbers_ = nullptr;
 };
 
 }  // namespace mobius::engine

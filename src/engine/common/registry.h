@@ -18,6 +18,14 @@
 
 namespace mobius::engine {
 
+// The high bits of the handles of registries that are made while it is set: they tell to which
+// engine of this process an object belongs (engine/guests.h). 0: the process' own.
+inline constexpr unsigned kRegistryTagShift = 56;
+inline constinit thread_local uint64_t registry_tag = 0;
+constexpr unsigned tag_of_handle(uint64_t handle) {
+  return static_cast<unsigned>(handle >> kRegistryTagShift);
+}
+
 // Adding and removing take a lock, finding does not. An object lives from add() to remove(); a
 // find() at the same time as the remove() of its handle is an error of the caller.
 template <typename T>
@@ -136,7 +144,7 @@ class Registry {
   uint64_t put_locked(uint32_t index, std::unique_ptr<T> object) {
     Slot& slot =
         (*blocks_[index / kBlockSlots].load(std::memory_order_relaxed))[index % kBlockSlots];
-    const uint64_t handle = (++slot.generation << kIndexBits) | (index + 1);
+    const uint64_t handle = tag_ | (++slot.generation << kIndexBits) | (index + 1);
     slot.object = std::move(object);
     // Release pairs with the acquire in find().
     slot.handle.store(handle, std::memory_order_release);
@@ -161,6 +169,7 @@ class Registry {
     free_.push_back(index);
   }
 
+  const uint64_t tag_ = registry_tag << kRegistryTagShift;
   std::mutex mutex_;  // guards what follows but the atomics
   std::array<std::atomic<Block*>, kBlocks> blocks_{};
   std::vector<uint32_t> free_;

@@ -48,21 +48,59 @@ std::unique_ptr<Bridge> Bridges::make_bridge(BridgeHeader& header, mob_rank_t fi
   return made;
 }
 
-mob_status_t Bridges::open_parent() {
+mob_status_t Bridges::open_parent(const std::function<mob_status_t(const Bridge&)>& made) {
   const mob_rank_t first = services_.peers.first();
   if (first == 0) return MOB_OK;
   const job::World& own = world(first);
   BridgeHeader* header = nullptr;
   if (const mob_status_t status = open_memory(first, own.bridge, &header)) return status;
   std::unique_ptr<Bridge> bridge = make_bridge(*header, first, services_.peers.size());
+  if (made) {
+    if (const mob_status_t status = made(*bridge)) return status;
+  }
   // Sequentially consistent: also the fence before the checks for sleepers.
   bridge->header->joined.fetch_add(1, std::memory_order_seq_cst);
   for (mob_rank_t i = 0; i < bridge->parents; ++i) {
     services_.waiter.ring_after_fence(bridge->header->numbers()[i]);
   }
+  if (own.is_foreign.load(std::memory_order_relaxed) != 0) {
+    if (const mob_status_t status = await_opened(first)) return status;
+  }
   if (const mob_status_t status = bridge->all->barrier()) return status;
   parent_ = live_.add(std::move(bridge));
   return parent_ != 0 ? MOB_OK : base::fail(MOB_ERR_MEMORY, "no memory for the bridge");
+}
+
+// In a process that came through a port: waits until all have come, so that no member of the team
+// that accepts fails before it meets them.
+mob_status_t Bridges::await_opened(mob_rank_t first) {
+  class Opening final : public os::Watch {
+   public:
+    Opening(Bridges& bridges, mob_rank_t first) : bridges_(bridges), first_(first) {}
+    mob_status_t look() override {
+      Peers& peers = bridges_.services_.peers;
+      for (mob_rank_t rank = first_; rank < first_ + peers.size(); ++rank) {
+        if (peers.is_dead(rank)) return died(rank);
+      }
+      const mob_rank_t acceptor = bridges_.world(first_).spawner;
+      return peers.is_dead(acceptor) ? died(acceptor) : MOB_OK;
+    }
+
+   private:
+    static mob_status_t died(mob_rank_t rank) {
+      return base::fail(MOB_ERR_PEER, "rank %d of the other job died before all had joined", rank);
+    }
+
+    Bridges& bridges_;
+    const mob_rank_t first_;
+  } watch(*this, first);
+  const std::atomic<job::WorldState>& state = world(first).state;
+  const mob_status_t status = services_.waiter.wait_until(
+      [&] { return state.load(std::memory_order_acquire) != job::WorldState::kStarted; }, &watch);
+  if (status != MOB_OK || state.load(std::memory_order_acquire) == job::WorldState::kJoined) {
+    return status;
+  }
+  return base::fail(MOB_ERR_PEER, "the other job gave up: %s", reason_of(first).c_str());
 }
 
 mob_status_t Bridges::merge(const char* call, Bridge& bridge, mob_status_t mine,

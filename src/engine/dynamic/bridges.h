@@ -6,15 +6,19 @@
 #include <mobius/job.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/common/registry.h"
 #include "engine/dynamic/bridge.h"
 #include "engine/team/team.h"
 #include "engine/team/teams.h"
+#include "job/port.h"
 #include "job/spawn_request.h"
+#include "os/file/unix_socket.h"
 
 namespace mobius::engine {
 
@@ -35,13 +39,26 @@ class Bridges {
   mob_status_t spawn(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
                      const Wish& wish, uint64_t* handle);
 
-  // In a process that was spawned: makes its end of the bridge. Collective over all processes of
-  // the bridge, in mob_init().
-  mob_status_t open_parent();
+  // Lets processes of another job join that come to a port of the member `root`, and makes a bridge
+  // between the team and them. Collective over the team. `port` and `seconds` count in the root
+  // alone; `mine` is the outcome of the caller's checks. An error of `look` ends the wait.
+  mob_status_t accept(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                      job::Port* port, uint64_t seconds, uint64_t* handle,
+                      const std::function<mob_status_t()>& look = {});
+
+  // In a process that was spawned, or came through a port: makes its end of the bridge. Collective
+  // over all processes of the bridge, in mob_init() or mob_connect(). Calls `made`, if there is
+  // one, before a process of the other side can send anything.
+  mob_status_t open_parent(const std::function<mob_status_t(const Bridge&)>& made);
+  // Takes numbers for `count` processes, which are in no world that has joined.
+  mob_status_t allot(const char* call, mob_rank_t count, mob_rank_t* first);
   // The bridge to the processes that spawned this one; 0 if there is none.
   uint64_t parent() const { return parent_; }
 
   bool any();
+
+  // The ports that this process has opened.
+  Registry<job::Port>& ports() { return ports_; }
 
   // The bridge of a handle, which may be any number; null if it is not live.
   Bridge* find(uint64_t handle) const { return live_.find(handle); }
@@ -60,16 +77,33 @@ class Bridges {
   void close();
 
  private:
-  struct Place;
+  // What the root of a spawn or an accept tells the others.
+  struct Place {
+    mob_status_t status = MOB_OK;
+    mob_rank_t first = 0;  // of the new processes; 0: no number was given out
+    mob_rank_t count = 0;
+    uint64_t memory = 0;  // offsets in the window
+    uint64_t chunks = 0;
+    uint64_t bridge = 0;
+  };
 
-  mob_status_t start_and_meet(const char* call, Team& team, mob_rank_t root, const Wish& wish,
+  // What the root of a spawn or an accept does first. `*callers` gets connections that end when a
+  // process does that has not joined yet.
+  using Begin = std::function<mob_status_t(Place* place, std::vector<os::UnixSocket>* callers)>;
+
+  mob_status_t grow(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                    const Begin& begin, uint64_t* handle);
+  mob_status_t begin_and_meet(const char* call, Team& team, mob_rank_t root, const Begin& begin,
                               Place* place, std::unique_ptr<Bridge>* bridge);
+  mob_status_t admit(const char* call, Team& team, job::Port& port, uint64_t seconds,
+                     const std::function<mob_status_t()>& look, Place* place,
+                     std::vector<os::UnixSocket>* callers);
+  mob_status_t await_opened(mob_rank_t first);
   mob_status_t start(const char* call, Team& team, const Wish& wish, Place* place);
-  mob_status_t allot(const char* call, const Wish& wish, mob_rank_t* first);
   mob_status_t make_memory(const char* call, Team& team, const Wish& wish, Place* place);
   mob_status_t ask(const char* call, const Wish& wish, const Place& place);
   mob_status_t await_joined(const char* call, BridgeHeader& header, mob_rank_t first,
-                            mob_rank_t count);
+                            mob_rank_t count, std::span<const os::UnixSocket> callers);
   mob_status_t open_memory(mob_rank_t first, uint64_t offset, BridgeHeader** header);
   std::unique_ptr<Bridge> make_bridge(BridgeHeader& header, mob_rank_t first, mob_rank_t count);
   void cancel(const Place& place);
@@ -80,6 +114,7 @@ class Bridges {
   const TeamServices& services_;
   Teams& teams_;
   Registry<Bridge> live_;
+  Registry<job::Port> ports_;
   uint64_t parent_ = 0;
 };
 

@@ -2,6 +2,8 @@
 // How a team starts other processes. One member, the root, does so; the others wait for the
 // outcome, which is the same in all of them.
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -34,18 +36,17 @@ constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1)
 
 }  // namespace
 
-// What the root tells the others.
-struct Bridges::Place {
-  mob_status_t status = MOB_OK;
-  mob_rank_t first = 0;  // of the children; 0: no number was given out
-  mob_rank_t count = 0;
-  uint64_t memory = 0;  // offsets in the window
-  uint64_t chunks = 0;
-  uint64_t bridge = 0;
-};
-
 mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
                             const Wish& wish, uint64_t* handle) {
+  return grow(
+      call, team, root, mine,
+      [&](Place* place, std::vector<os::UnixSocket>*) { return start(call, team, wish, place); },
+      handle);
+}
+
+// What a spawn and an accept have in common: the new processes come, and all meet.
+mob_status_t Bridges::grow(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                           const Begin& begin, uint64_t* handle) {
   Registry<Bridge>::Place registered(live_);
   if (mine == MOB_OK) mine = registered.check(call);
   const bool is_root = team.rank() == root;
@@ -53,38 +54,44 @@ mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_s
   std::unique_ptr<Bridge> bridge;
   mob_status_t status = together(call, team, [&] {
     const mob_status_t agreed = team.agree(mine, call);
-    return agreed != MOB_OK ? agreed : start_and_meet(call, team, root, wish, &place, &bridge);
+    return agreed != MOB_OK ? agreed : begin_and_meet(call, team, root, begin, &place, &bridge);
   });
   // Above, a member that dies may fail the call for some. From here on the outcome is the same at
   // all that live, so that they go on alike.
-  if ((status = team.consensus().agree(call, status))) {
+  status = team.consensus().agree(call, status);
+  const bool is_foreign =
+      place.first != 0 && world(place.first).is_foreign.load(std::memory_order_relaxed) != 0;
+  if (status != MOB_OK) {
     const std::string text = mob_last_error();
     bridge.reset();
     // Any member may have to do it: the root may be dead.
     if (is_root || team.is_broken()) cancel(place);
     static_cast<void>(team.barrier());
-    if (is_root && place.chunks != 0 && !team.is_broken()) free_memory(place.memory, place.chunks);
+    // Foreign processes may look into the memory at any later time.
+    if (is_root && !is_foreign && place.chunks != 0 && !team.is_broken()) {
+      free_memory(place.memory, place.chunks);
+    }
     return fail(status, "%s", text.c_str());
   }
-  if (is_root) services_.peers.job().settle_world(place.first);
+  if (is_root && !is_foreign) services_.peers.job().settle_world(place.first);
   *handle = registered.fill(std::move(bridge));
   return MOB_OK;
 }
 
-// The steps of spawn() after all members have been found ready.
-mob_status_t Bridges::start_and_meet(const char* call, Team& team, mob_rank_t root,
-                                     const Wish& wish, Place* place,
+// The steps of grow() after all members have been found ready.
+mob_status_t Bridges::begin_and_meet(const char* call, Team& team, mob_rank_t root,
+                                     const Begin& begin, Place* place,
                                      std::unique_ptr<Bridge>* bridge) {
   const bool is_root = team.rank() == root;
-  if (is_root) place->status = start(call, team, wish, place);
+  std::vector<os::UnixSocket> callers;
+  if (is_root) place->status = begin(place, &callers);
   std::vector<Place> places;
   mob_status_t status = team.exchange(*place, &places);
   const mob_rank_t root_number = team.map().world_rank(root);
   // The reason is the root's own error, or stands in the record.
   const auto failed = [&](mob_status_t why) {
     const std::string reason = place->first != 0 ? reason_of(place->first) : "";
-    return reason.empty() ? fail(why, "%s: it failed at rank %d, which starts the processes", call,
-                                 root_number)
+    return reason.empty() ? fail(why, "%s: it failed at rank %d, the root", call, root_number)
                           : fail(why, "%s: %s", call, reason.c_str());
   };
   if (status == MOB_OK && !is_root) {
@@ -94,7 +101,7 @@ mob_status_t Bridges::start_and_meet(const char* call, Team& team, mob_rank_t ro
   if (status == MOB_OK) status = place->status;
   BridgeHeader* header = nullptr;
   if (status == MOB_OK) status = open_memory(place->first, place->bridge, &header);
-  if (status == MOB_OK) status = await_joined(call, *header, place->first, place->count);
+  if (status == MOB_OK) status = await_joined(call, *header, place->first, place->count, callers);
   if (status == MOB_OK) {
     status = without_exceptions(call, [&] {
       *bridge = make_bridge(*header, place->first, place->count);
@@ -103,9 +110,13 @@ mob_status_t Bridges::start_and_meet(const char* call, Team& team, mob_rank_t ro
   }
   // A member that fails does not meet the children, and the root cancels the spawn.
   if ((status = team.agree(status, call))) return status;
+  World& record = world(place->first);
+  const bool is_foreign = record.is_foreign.load(std::memory_order_relaxed) != 0;
+  // Processes that nobody can end wait for this before they meet the team (await_opened()).
+  if (is_foreign && is_root) change_state(record, WorldState::kStarted, WorldState::kJoined);
   status = (*bridge)->all->barrier();
-  if (status == MOB_OK && is_root &&
-      !change_state(world(place->first), WorldState::kStarted, WorldState::kJoined)) {
+  if (status == MOB_OK && is_root && !is_foreign &&
+      !change_state(record, WorldState::kStarted, WorldState::kJoined)) {
     status = failed(MOB_ERR_PEER);
   }
   return status;
@@ -114,7 +125,7 @@ mob_status_t Bridges::start_and_meet(const char* call, Team& team, mob_rank_t ro
 mob_status_t Bridges::start(const char* call, Team& team, const Wish& wish, Place* place) {
   return without_exceptions(call, [&] {
     mob_rank_t first = 0;
-    mob_status_t status = allot(call, wish, &first);
+    mob_status_t status = allot(call, wish.count, &first);
     if (status != MOB_OK) return status;
     place->first = first;
     if ((status = make_memory(call, team, wish, place))) {
@@ -129,7 +140,7 @@ mob_status_t Bridges::start(const char* call, Team& team, const Wish& wish, Plac
 }
 
 // Takes numbers for the new processes and reserves what those need in the segment.
-mob_status_t Bridges::allot(const char* call, const Wish& wish, mob_rank_t* first) {
+mob_status_t Bridges::allot(const char* call, mob_rank_t count, mob_rank_t* first) {
   job::ControlBlock& control = services_.peers.host().control();
   const auto most =
       static_cast<mob_rank_t>(services_.settings.number(base::SettingId::kMaxProcesses));
@@ -137,20 +148,20 @@ mob_status_t Bridges::allot(const char* call, const Wish& wish, mob_rank_t* firs
   mob_rank_t begin = numbers.load(std::memory_order_relaxed);
   const int segment = services_.peers.host().segment();
   do {
-    if (wish.count > std::min(most, job::kMostLocalPeers) - begin) {
+    if (count > std::min(most, job::kMostLocalPeers) - begin) {
       return fail(MOB_ERR_RANGE,
                   "%s: %d more processes are asked for, but this job has had %d and can have %d in "
                   "its life (MOBIUS_MAX_PROCESSES)",
-                  call, wish.count, begin, std::min(most, job::kMostLocalPeers));
+                  call, count, begin, std::min(most, job::kMostLocalPeers));
     }
     // Before the number is valid: others look at all slots below it.
-    mob_status_t status = job::control_reserve(segment, begin, wish.count);
-    for (mob_rank_t i = begin; status == MOB_OK && i < begin + wish.count; ++i) {
+    mob_status_t status = job::control_reserve(segment, begin, count);
+    for (mob_rank_t i = begin; status == MOB_OK && i < begin + count; ++i) {
       status = SegmentLayout::reserve(segment, i);
     }
     if (status != MOB_OK) return status;
-  } while (!numbers.compare_exchange_weak(begin, begin + wish.count, std::memory_order_acq_rel));
-  for (mob_rank_t i = begin; i < begin + wish.count; ++i) control.slot(i).world = begin;
+  } while (!numbers.compare_exchange_weak(begin, begin + count, std::memory_order_acq_rel));
+  for (mob_rank_t i = begin; i < begin + count; ++i) control.slot(i).world = begin;
   *first = begin;
   return MOB_OK;
 }
@@ -223,14 +234,16 @@ mob_status_t Bridges::ask(const char* call, const Wish& wish, const Place& place
 
 // Waits until all children have joined. Fails when one of them cannot any more.
 mob_status_t Bridges::await_joined(const char* call, BridgeHeader& header, mob_rank_t first,
-                                   mob_rank_t count) {
+                                   mob_rank_t count, std::span<const os::UnixSocket> callers) {
   class JoinWatch final : public os::Watch {
    public:
-    JoinWatch(const Bridges& bridges, const char* call, mob_rank_t first, mob_rank_t count)
+    JoinWatch(const Bridges& bridges, const char* call, mob_rank_t first, mob_rank_t count,
+              std::span<const os::UnixSocket> callers)
         : bridges_(bridges),
           call_(call),
           first_(first),
           count_(count),
+          callers_(callers),
           limit_s_(bridges.services_.settings.number(base::SettingId::kJoinSeconds)),
           end_ns_(os::now_ns() + limit_s_ * 1'000'000'000) {}
 
@@ -244,6 +257,11 @@ mob_status_t Bridges::await_joined(const char* call, BridgeHeader& header, mob_r
         return fail(MOB_ERR_PEER, "%s: process %d of %d, rank %d, died before all had joined",
                     call_, rank - first_, count_, rank);
       }
+      for (const os::UnixSocket& caller : callers_) {
+        pollfd end{caller.descriptor(), POLLIN, 0};
+        if (poll(&end, 1, 0) <= 0) continue;
+        return fail(MOB_ERR_PEER, "%s: a process that connected has given up, or died", call_);
+      }
       if (os::now_ns() < end_ns_) return MOB_OK;
       return fail(MOB_ERR_PEER,
                   "%s: the processes have not called mob_init() within %zu seconds "
@@ -256,11 +274,19 @@ mob_status_t Bridges::await_joined(const char* call, BridgeHeader& header, mob_r
     const char* call_;
     const mob_rank_t first_;
     const mob_rank_t count_;
+    const std::span<const os::UnixSocket> callers_;
     const uint64_t limit_s_;
     const uint64_t end_ns_;
-  } watch(*this, call, first, count);
-  return services_.waiter.wait_until(
+  } watch(*this, call, first, count, callers);
+  const mob_status_t status = services_.waiter.wait_until(
       [&] { return header.joined.load(std::memory_order_acquire) == count; }, &watch);
+  World& record = world(first);
+  if (status != MOB_OK && record.is_foreign.load(std::memory_order_relaxed) != 0) {
+    // The other members, and the processes that have joined, may not see the reason.
+    job::write_reason(services_.peers.host().segment(), record, mob_last_error());
+    change_state(record, WorldState::kStarted, WorldState::kFailed);
+  }
+  return status;
 }
 
 // Ends the children. Returns when they have ended.
@@ -268,6 +294,13 @@ void Bridges::cancel(const Place& place) {
   if (place.first == 0) return;
   World& record = world(place.first);
   record.is_connected.store(0, std::memory_order_release);
+  if (record.is_foreign.load(std::memory_order_relaxed) != 0) {
+    job::write_reason(services_.peers.host().segment(), record, mob_last_error());
+    if (!change_state(record, WorldState::kStarted, WorldState::kFailed)) {
+      change_state(record, WorldState::kJoined, WorldState::kFailed);
+    }
+    return;
+  }
   // The launcher has not heard of it.
   if (change_state(record, WorldState::kAsked, WorldState::kEnded)) return;
   if (!change_state(record, WorldState::kStarted, WorldState::kFailed)) {

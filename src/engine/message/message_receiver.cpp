@@ -71,6 +71,19 @@ void MessageReceiver::run_traced(const Handler& handler, const mob_message_t& me
   handler.function(&message, handler.argument, &delivery_);
 }
 
+// Of a guest of another job. The program's handlers get the number that the program knows.
+void MessageReceiver::run_renamed(const Handler& handler, unsigned id,
+                                  const mob_message_t& message) {
+  mob_message_t told = message;
+  given_token_ = token_;
+  if (id < MOB_MAX_HANDLERS) {
+    told.source = services_.peers.public_number(source_);
+    given_token_ = token_of(told.source);
+    told.token = given_token_;
+  }
+  run_traced(handler, told);
+}
+
 void MessageReceiver::note_missing(unsigned id) {
   // A local peer learns of this when it sends. Other peers learn of it from the report on this
   // message.
@@ -170,7 +183,7 @@ void MessageReceiver::finish() {
   if (delivery_.handler != nullptr) {
     const HandlerScope scope;
     const TraceScope trace(instrumentation_.timeline(), "completion handler");
-    delivery_.handler(token_, delivery_.argument);
+    delivery_.handler(given_token_, delivery_.argument);
   }
   if (delivery_.counter != nullptr) count(services_.peers.rank(), delivery_.counter);
   if (notify_.target_counter != nullptr && !count(services_.peers.rank(), notify_.target_counter) &&

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/status.h"
+#include "engine/common/peers.h"
 #include "engine/message/message_payload.h"
 #include "engine/message/message_services.h"
 #include "engine/segment/message_wire.h"
@@ -93,6 +94,7 @@ class MessageReceiver {
   void end_starvation();
   void run(unsigned id, const mob_message_t& message);
   void run_traced(const Handler& handler, const mob_message_t& message);
+  void run_renamed(const Handler& handler, unsigned id, const mob_message_t& message);
   void note_missing(unsigned id);
   void begin(os::RingRecord record);
   void go_on(os::RingRecord record);
@@ -111,6 +113,9 @@ class MessageReceiver {
   StreamHead& head_;
   const mob_rank_t source_;
   const mob_token_t token_ = token_of(source_);
+  mob_token_t given_token_ = token_;  // to the handlers of the current message
+  // The program of this process knows the source by another number than this engine.
+  const bool is_renamed_ = services_.peers.public_number(source_) != source_;
   ProcessBlock::Doorbell* const doorbell_ = nullptr;
   os::RingReader reader_;
   uint64_t messages_ = 0;  // begun

@@ -49,6 +49,9 @@ template <typename Call>
     return note_missing(id);
   }
   const HandlerScope scope;
+  if (is_renamed_) [[unlikely]] {
+    return run_renamed(*handler, id, message);
+  }
   // A TraceScope without a timeline does nothing, but the compiler would keep it across the call.
   if (instrumentation_.timeline() != nullptr) [[unlikely]] {
     run_traced(*handler, message);

@@ -27,7 +27,7 @@ void Segment::close() {
 void Segment::close_chunks(uint64_t offset, uint64_t chunks) {
   if (window_->same_address()) {
     for (mob_rank_t rank = 0; rank < peers_.bound(); ++rank) {
-      target_forget_all(rank, window_->base() + offset, chunks << kChunkShift);
+      target_forget_all(entry_of(rank), window_->base() + offset, chunks << kChunkShift);
     }
   }
   window_->deny(offset, chunks);

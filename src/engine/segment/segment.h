@@ -48,6 +48,10 @@ class Segment {
   // The inlined operations of the public header may use what reach() finds from now on, or not any
   // more: a hook must see every operation.
   void let_inlined(bool may) { lets_inlined_ = may && window_->same_address(); }
+  // Remapped memory of other processes is not looked up from now on: it is reached as other exposed
+  // memory is. What is found there is kept by number (rma/exposed/remap_cache.h), and the numbers
+  // of a guest are not the program's.
+  void leave_remapped() { finds_remapped_ = false; }
   void close();
 
   Peers& peers() const { return peers_; }
@@ -81,10 +85,11 @@ class Segment {
     Region region{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &region);
     if (here == nullptr) [[unlikely]] {
-      return remapped_.find(rank, reinterpret_cast<uintptr_t>(remote), bytes);
+      return finds_remapped_ ? remapped_.find(rank, reinterpret_cast<uintptr_t>(remote), bytes)
+                             : nullptr;
     }
     if (lets_inlined_) {
-      target_remember(rank, TargetUse::kBytes, window_->base() + region.offset,
+      target_remember(entry_of(rank), TargetUse::kBytes, window_->base() + region.offset,
                       target_limits(region.bytes));
     }
     return here;
@@ -95,14 +100,15 @@ class Segment {
     Region region{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &region);
     if (here == nullptr) [[unlikely]] {
-      return remapped_.find_word(rank, reinterpret_cast<uintptr_t>(remote), bytes);
+      return finds_remapped_ ? remapped_.find_word(rank, reinterpret_cast<uintptr_t>(remote), bytes)
+                             : nullptr;
     }
     const bool is_new =
         accumulate_locks_.admit_word(region.owner, reinterpret_cast<uintptr_t>(remote));
-    if (lets_inlined_ && (is_new || target_is_due(rank, TargetUse::kWords))) {
+    if (lets_inlined_ && (is_new || target_is_due(entry_of(rank), TargetUse::kWords))) {
       const uint64_t offset = reinterpret_cast<uintptr_t>(here) - window_->base();
       const AccumulateLocks::Zone zone = accumulate_locks_.admitted_around(region, offset);
-      target_remember(rank, TargetUse::kWords, window_->base() + zone.start,
+      target_remember(entry_of(rank), TargetUse::kWords, window_->base() + zone.start,
                       target_limits(zone.bytes));
     }
     return here;
@@ -119,7 +125,8 @@ class Segment {
   void* pointer_to(mob_rank_t rank, const void* remote) {
     const auto address = reinterpret_cast<uintptr_t>(remote);
     void* here = find_here(rank, address, 0);
-    return here != nullptr ? here : remapped_.find_in_window(rank, address, 0);
+    if (here != nullptr || !finds_remapped_) return here;
+    return remapped_.find_in_window(rank, address, 0);
   }
 
   // The error for what reach() refused. `call` names the public function in the text.
@@ -153,11 +160,21 @@ class Segment {
     return reinterpret_cast<void*>(window_->base() + offset);
   }
 
+  // The number whose entry the inlined operations look at. Processes that the program does not name
+  // have one that it never uses.
+  mob_rank_t entry_of(mob_rank_t rank) const {
+    const mob_rank_t number = peers_.public_number(rank);
+    return number >= 0 ? number : kUnnamed;
+  }
+  static constexpr mob_rank_t kUnnamed = (1 << MOB_RANK_INDEX_BITS_) - 1;
+  static_assert(kUnnamed >= job::kMostLocalPeers);
+
   Peers& peers_;
   RemappedMemory& remapped_;
   std::shared_ptr<Window> window_;
   SegmentLayout layout_;
   bool lets_inlined_ = false;
+  bool finds_remapped_ = true;
   ChunkTable chunks_;
   AccumulateLocks accumulate_locks_{*this};
 };

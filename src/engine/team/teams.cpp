@@ -334,6 +334,16 @@ mob_status_t Teams::shrink(const char* call, Team& team, mob_status_t mine, uint
   return MOB_OK;
 }
 
+mob_status_t Teams::make_own(std::unique_ptr<Team>* team) {
+  uint64_t offset = 0;
+  if (const mob_status_t status = make_area(1, &offset)) return status;
+  return adopt(TeamMap::strided(services_.peers.rank(), 1, 1), 0, offset, 0, team);
+}
+
+void Teams::end_own(Team& team) {
+  if (team.depart()) release_area(team.area_offset(), 1);
+}
+
 mob_status_t Teams::release(uint64_t handle) {
   const std::unique_ptr<Team> team = live_.remove(handle);
   const mob_status_t status = team->barrier();

@@ -52,6 +52,10 @@ class Teams {
   // die meanwhile.
   mob_status_t shrink(const char* call, Team& team, mob_status_t mine, uint64_t* handle);
 
+  // A team of this process alone, for the caller; end_own() frees it. Local.
+  mob_status_t make_own(std::unique_ptr<Team>* team);
+  void end_own(Team& team);
+
   // Frees a team other than the world. Collective over it.
   mob_status_t release(uint64_t handle);
 

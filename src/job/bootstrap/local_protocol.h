@@ -58,7 +58,12 @@ enum class MessageType : uint32_t {
   kChallenge,
   kGivesUp,
   kSpawn,
-  kAdopted
+  kAdopted,
+  // Of ports (job/port.h).
+  kKey,
+  kConnect,
+  kMember,
+  kAccepted
 };
 
 // One SOCK_SEQPACKET message. Fixed size, host byte order: both ends are on one host.

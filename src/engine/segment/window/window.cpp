@@ -2,13 +2,19 @@
 #include "engine/segment/window/window.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "os/file/unix_socket.h"
 #include "os/memory/memory_limits.h"
 
 namespace mobius::engine {
@@ -23,11 +29,30 @@ constexpr size_t kMinimumBytes = size_t{64} << 20;
 constexpr size_t kCommonAlignment = size_t{64} << 20;
 
 // Places that programs, heaps, libraries and stacks leave alone on x86-64 and (the lower ones) on
-// 47-bit and smaller address spaces elsewhere. Sanitizers occupy some of them.
-constexpr uintptr_t kCandidates[] = {0x600000000000, 0x500000000000, 0x300000000000,
-                                     0x200000000000, 0x100000000000, 0x004000000000};
+// 47-bit and smaller address spaces elsewhere. Sanitizers occupy some of them. Windows of the
+// default size do not overlap.
+constexpr uintptr_t kCandidates[] = {
+    0x600000000000, 0x680000000000, 0x300000000000, 0x380000000000, 0x200000000000, 0x280000000000,
+    0x100000000000, 0x180000000000, 0x400000000000, 0x480000000000, 0x500000000000, 0x004000000000};
 
 }  // namespace
+
+// The index of the candidate that the job tries first. Jobs of one user begin with different ones,
+// because processes of one job that connect to another map both windows (engine/guests.h). A socket
+// that is bound to the place's name says that it is taken, and vanishes with the process.
+size_t Window::claim_place(const job::HostGroup& group) {
+  if (group.control().header.hosts > 1) return 0;  // such jobs do not connect
+  for (size_t place = 0; place < std::size(kCandidates); ++place) {
+    claim_.hold(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (!claim_.is_held()) break;
+    sockaddr_un address{};
+    const socklen_t length = os::abstract_address(
+        "mobius-window-" + std::to_string(geteuid()) + "-" + std::to_string(place), &address);
+    if (bind(claim_.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) return place;
+  }
+  claim_.close();
+  return 0;
+}
 
 mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings) {
   const bool is_first = group.first() == 0;
@@ -59,17 +84,25 @@ mob_status_t Window::reserve_first(job::HostGroup& group, const base::Settings& 
 
   const base::AddressMode mode = settings.address_mode();
   // One process that was told otherwise decides for all.
-  std::vector<base::AddressMode> modes;
-  if (const mob_status_t status = group.exchange(mode, &modes)) return status;
-  const bool want_table = std::ranges::count(modes, base::AddressMode::kTable) > 0;
-  const bool insist = std::ranges::count(modes, base::AddressMode::kSame) > 0;
+  struct Choice {
+    base::AddressMode mode;
+    size_t place;  // of the first process
+  };
+  std::vector<Choice> choices;
+  const size_t place = group.index() == 0 ? claim_place(group) : 0;
+  if (const mob_status_t status = group.exchange(Choice{mode, place}, &choices)) return status;
+  const auto any_wants = [&](base::AddressMode one) {
+    return std::ranges::count(choices, one, &Choice::mode) > 0;
+  };
+  const bool want_table = any_wants(base::AddressMode::kTable);
+  const bool insist = any_wants(base::AddressMode::kSame);
   if (insist && want_table) {
     return fail(MOB_ERR_SETTING,
                 "MOBIUS_ADDRESS_MODE is 'same' in one process of the job and 'table' in another; "
                 "give all the same value");
   }
   if (!want_table) {
-    if (const mob_status_t status = try_same_address(group, size)) return status;
+    if (const mob_status_t status = try_same_address(group, size, choices[0].place)) return status;
   }
   if (!same_address_ && insist) {
     return fail(MOB_ERR_MEMORY,
@@ -142,6 +175,7 @@ void Window::close() {
   opened_ = nullptr;
   open_chunks_.close();
   memory_.release();
+  claim_.close();
   bases_ = nullptr;
 }
 
@@ -209,8 +243,9 @@ mob_status_t Window::agree_on_size(job::HostGroup& group, size_t wanted, size_t*
 }
 
 // Sets same_address_ if there is a place that is free in every process.
-mob_status_t Window::try_same_address(job::HostGroup& group, size_t size) {
-  for (const uintptr_t candidate : kCandidates) {
+mob_status_t Window::try_same_address(job::HostGroup& group, size_t size, size_t place) {
+  for (size_t i = 0; i < std::size(kCandidates); ++i) {
+    const uintptr_t candidate = kCandidates[(place + i) % std::size(kCandidates)];
     const int here = memory_.reserve_at(candidate, size) ? 1 : 0;
     std::vector<int> everywhere;
     if (const mob_status_t status = group.exchange(here, &everywhere)) return status;

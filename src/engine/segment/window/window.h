@@ -19,6 +19,7 @@
 #include "engine/segment/window/chunk_table.h"
 #include "engine/segment/window/open_chunks.h"
 #include "job/host_group.h"
+#include "os/file/held_descriptor.h"
 #include "os/memory/address_window.h"
 
 namespace mobius::engine {
@@ -63,14 +64,16 @@ class Window {
   mob_status_t reserve_first(job::HostGroup& group, const base::Settings& settings);
   mob_status_t reserve_later(job::HostGroup& group);
   mob_status_t agree_on_size(job::HostGroup& group, size_t wanted, size_t* agreed);
-  mob_status_t try_same_address(job::HostGroup& group, size_t size);
+  mob_status_t try_same_address(job::HostGroup& group, size_t size, size_t place);
+  size_t claim_place(const job::HostGroup& group);
   mob_status_t attach(int segment);
   mob_status_t allow_locked(uint64_t offset, uint64_t chunks);
 
   os::AddressWindow memory_;
   const std::atomic<uint64_t>* bases_ = nullptr;  // of all processes of the host, in the segment
   bool same_address_ = false;
-  std::mutex mutex_;  // guards changes of access
+  os::HeldDescriptor claim_;  // says to other jobs where this one has its windows
+  std::mutex mutex_;          // guards changes of access
   OpenChunks open_chunks_;
   bool said_many_mappings_ = false;
   // One per chunk: the generation of the opened region that starts there. Takes no memory until

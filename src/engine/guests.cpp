@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/guests.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "engine/common/out_of_memory.h"
+#include "os/sync/futex.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+std::mutex tags_mutex;                         // guards tags
+std::array<bool, kMostGuests + 1> tags{true};  // those in use; 0 is the process' own job
+
+// Held by a thread that polls for all engines, and by one that ends a guest.
+std::mutex polling;
+thread_local bool polls = false;
+
+// A tag of this process, until keep() or the end of the scope.
+class ReservedTag {
+ public:
+  ReservedTag() {
+    const std::lock_guard lock(tags_mutex);
+    while (tag_ < tags.size() && tags[tag_]) ++tag_;
+    if (tag_ < tags.size()) tags[tag_] = true;
+  }
+  ~ReservedTag() {
+    if (!kept_ && tag_ < tags.size()) give_back(tag_);
+  }
+  ReservedTag(const ReservedTag&) = delete;
+  ReservedTag& operator=(const ReservedTag&) = delete;
+
+  explicit operator bool() const { return tag_ < tags.size(); }
+  size_t get() const { return tag_; }
+  void keep() { kept_ = true; }
+  static void give_back(size_t tag) {
+    const std::lock_guard lock(tags_mutex);
+    tags[tag] = false;
+  }
+
+ private:
+  size_t tag_ = 1;
+  bool kept_ = false;
+};
+
+// What the program has exposed, for jobs that are still to be joined.
+struct ExposedRange {
+  uintptr_t address;
+  uint64_t bytes;
+};
+std::mutex exposing;  // guards exposed_ranges, and what each guest has exposed
+std::map<uint64_t, ExposedRange> exposed_ranges;
+
+mob_status_t expose_to(Guest& guest, uint64_t handle, const ExposedRange& range) {
+  uint64_t inner = 0;
+  const mob_status_t status = guest.engine->exposures().add(range.address, range.bytes, &inner);
+  if (status == MOB_OK) guest.exposed[handle] = inner;
+  return status;
+}
+
+// For a registry tag: those of the objects that a thread makes meanwhile.
+class TagScope {
+ public:
+  explicit TagScope(uint64_t tag) { registry_tag = tag; }
+  ~TagScope() { registry_tag = 0; }
+  TagScope(const TagScope&) = delete;
+  TagScope& operator=(const TagScope&) = delete;
+};
+
+bool poll_all_but(WaitLoop& except) {
+  if (polls) return false;  // in a handler
+  const std::unique_lock lock(polling, std::try_to_lock);
+  if (!lock) return false;
+  polls = true;
+  bool found = false;
+  const auto poll = [&](Engine& each) {
+    if (&each.waiter() != &except) found = each.waiter().poll() || found;
+  };
+  poll(*process_engine.kept);
+  for_each_guest(poll);
+  polls = false;
+  return found;
+}
+
+}  // namespace
+
+constinit std::array<std::atomic<Guest*>, kMostGuests + 1> guests{};
+constinit std::atomic<int> guests_live = 0;
+constinit std::atomic<bool> guests_ever = false;
+
+Guest::~Guest() = default;
+
+bool Guest::names(mob_rank_t rank, mob_rank_t* inner) const {
+  const auto place = static_cast<size_t>(static_cast<uint32_t>(rank - first));
+  if (place >= others.size()) return false;
+  *inner = others[place];
+  return true;
+}
+
+bool Guest::holds(mob_rank_t rank, const void* address, mob_rank_t* inner) const {
+  const auto place = static_cast<size_t>(static_cast<uint32_t>(rank));
+  if (place >= inner_numbers.size() || inner_numbers[place] < 0) return false;
+  *inner = inner_numbers[place];
+  const uintptr_t there = engine->segment().window().base_of(*inner);
+  return reinterpret_cast<uintptr_t>(address) - there < bytes;
+}
+
+EngineOf find_engine_of(mob_rank_t rank, const void* address) {
+  for (const std::atomic<Guest*>& each : guests) {
+    // Acquire pairs with the release in publish().
+    const Guest* const guest = each.load(std::memory_order_acquire);
+    mob_rank_t inner = 0;
+    if (guest == nullptr) continue;
+    if (guest->names(rank, &inner) || guest->holds(rank, address, &inner)) {
+      return {*guest->engine, inner};
+    }
+  }
+  return {engine(), rank};
+}
+
+Engine& find_engine_of_handle(uint64_t handle) {
+  const unsigned tag = tag_of_handle(handle);
+  const Guest* const guest =
+      tag < guests.size() ? guests[tag].load(std::memory_order_acquire) : nullptr;
+  return guest != nullptr ? *guest->engine : engine();
+}
+
+Engine& find_engine_at(const void* address) {
+  for (const std::atomic<Guest*>& each : guests) {
+    const Guest* const guest = each.load(std::memory_order_acquire);
+    if (guest != nullptr && guest->holds(address)) return *guest->engine;
+  }
+  return engine();
+}
+
+namespace {
+
+// What the root tells the others of the team.
+struct Told {
+  mob_status_t status = MOB_OK;
+  mob_rank_t first = 0;    // of the guests, in the other job
+  mob_rank_t others = 0;   // members of the team that accepts
+  mob_rank_t numbers = 0;  // the first of theirs here
+  job::Secret key{};
+};
+
+mob_status_t ask_at_port(const char* call, Engine& home, Team& team, std::string_view where,
+                         const job::PortWait& wait, Told* told, job::Admission* admission) {
+  if (const mob_status_t status = job::visit(call, where, team.size(), wait, admission)) {
+    return status;
+  }
+  told->first = admission->first;
+  told->others = admission->others;
+  told->key = admission->key;
+  return home.bridges().allot(call, admission->others, &told->numbers);
+}
+
+mob_status_t expose_all_to(Guest& guest) {
+  const std::lock_guard lock(exposing);
+  for (const auto& [handle, range] : exposed_ranges) {
+    if (const mob_status_t status = expose_to(guest, handle, range)) return status;
+  }
+  return MOB_OK;
+}
+
+// Makes the engine of a guest, which is in the other job when this returns.
+mob_status_t join(const char* call, Engine& home, const Team& team, const Told& told,
+                  job::Admission& admission, uint64_t tag, Guest& guest) {
+  guest.first = told.numbers;
+  guest.own_first = told.first;
+  for (mob_rank_t member = 0; member < team.size(); ++member) {
+    guest.own.push_back(team.map().world_rank(member));
+  }
+  guest.public_numbers.assign(static_cast<size_t>(told.first + team.size()), -1);
+  std::ranges::copy(guest.own, guest.public_numbers.begin() + told.first);
+  guest.inner_numbers.assign(static_cast<size_t>(std::ranges::max(guest.own)) + 1, -1);
+  for (mob_rank_t i = 0; i < team.size(); ++i) {
+    guest.inner_numbers[static_cast<size_t>(guest.own[static_cast<size_t>(i)])] = told.first + i;
+  }
+  {
+    const TagScope scope(tag);
+    guest.engine = std::make_unique<Engine>();
+  }
+  const auto complete = [&](const Bridge& bridge) {
+    for (mob_rank_t i = 0; i < bridge.parents; ++i) {
+      guest.others.push_back(bridge.all->map().world_rank(i));
+      guest.public_numbers[static_cast<size_t>(guest.others.back())] = guest.first + i;
+    }
+    return expose_all_to(guest);
+  };
+  const Engine::GuestSeat seat{std::exchange(admission.segment, -1),
+                               told.first + team.rank(),
+                               admission.pid_is_shared,
+                               &guest.public_numbers,
+                               complete,
+                               &home};
+  const mob_status_t status = guest.engine->start_as_guest(seat);
+  if (status != MOB_OK) {
+    const std::string reason = mob_last_error();
+    return fail(status, "%s: %s", call, reason.c_str());
+  }
+  const Window& window = guest.engine->segment().window();
+  guest.base = window.base();
+  guest.bytes = window.bytes();
+  return MOB_OK;
+}
+
+// Ends a guest whose bridge has ended. Collective over the guests of the world.
+void end_guest(size_t tag) {
+  const std::unique_ptr<Guest> guest(guests[tag].load(std::memory_order_relaxed));
+  Engine& engine = *guest->engine;
+  engine.end_calls();
+  const bool all_met = quiesce(engine);
+  {
+    const std::scoped_lock lock(polling, exposing);
+    guests[tag].store(nullptr, std::memory_order_relaxed);
+    guests_live.fetch_sub(1, std::memory_order_relaxed);
+  }
+  // Inlined operations do not reach the window any more.
+  for (const mob_rank_t rank : guest->public_numbers) {
+    if (rank >= 0) target_forget_all(rank, guest->base, guest->bytes);
+  }
+  engine.stop(all_met);
+  ReservedTag::give_back(tag);
+}
+
+}  // namespace
+
+mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                             std::string_view where, uint64_t seconds, uint64_t* handle) {
+  Engine& home = engine();
+  ReservedTag tag;
+  if (mine == MOB_OK && !tag) {
+    mine = fail(MOB_ERR_STATE, "%s: this process has connected to %zu other jobs, the most", call,
+                kMostGuests);
+  }
+  if (const mob_status_t status = team.agree(mine, call)) return status;
+  Told told;
+  job::Admission admission;
+  // The descriptor is the guest's from join() on.
+  struct Closer {
+    job::Admission& owner;
+    ~Closer() {
+      if (owner.segment >= 0) close(owner.segment);
+    }
+  } closer{admission};
+  job::PortWait wait{os::now_ns() + seconds * 1'000'000'000, [&] { home.waiter().poll(); },
+                     [&] {
+                       for (mob_rank_t member = 0; member < team.size(); ++member) {
+                         const mob_rank_t rank = team.map().world_rank(member);
+                         if (!home.peers().has_gone(rank)) continue;
+                         return fail(MOB_ERR_PEER, "%s: rank %d of the team %s", call, rank,
+                                     home.peers().fate_of_lost(rank).c_str());
+                       }
+                       return MOB_OK;
+                     }};
+  if (team.rank() == root) {
+    told.status = without_exceptions(
+        call, [&] { return ask_at_port(call, home, team, where, wait, &told, &admission); });
+  }
+  std::vector<Told> all;
+  mob_status_t status = team.exchange(told, &all);
+  if (status == MOB_OK && team.rank() != root) {
+    told = all[static_cast<size_t>(root)];
+    if (told.status != MOB_OK) {
+      static_cast<void>(fail(told.status, "%s: it failed at rank %d, the root", call,
+                             team.map().world_rank(root)));
+    }
+  }
+  if (status == MOB_OK) status = told.status;
+  if (status != MOB_OK) return status;
+  if (team.rank() != root) {
+    wait.end_ns = os::now_ns() + seconds * 1'000'000'000;
+    status = job::visit_as_member(call, told.key, told.first, team.rank(), wait, &admission);
+  }
+  auto guest = std::make_unique<Guest>();
+  if ((status = team.agree(status, call))) return status;
+  status = without_exceptions(
+      call, [&] { return join(call, home, team, told, admission, tag.get(), *guest); });
+  // All have joined, or none has: they met in the other job.
+  if (status != MOB_OK) return status;
+  *handle = guest->engine->bridges().parent();
+  // Release pairs with the acquire in find_engine_of().
+  guests[tag.get()].store(guest.release(), std::memory_order_release);
+  tag.keep();
+  WaitLoop::poll_others = poll_all_but;
+  guests_ever.store(true, std::memory_order_relaxed);
+  guests_live.fetch_add(1, std::memory_order_relaxed);
+  return team.barrier();
+}
+
+mob_status_t expose_to_guests(uint64_t handle, uintptr_t address, uint64_t bytes) {
+  const std::lock_guard lock(exposing);
+  const auto [made, is_new] = exposed_ranges.insert_or_assign(handle, ExposedRange{address, bytes});
+  for (const std::atomic<Guest*>& each : guests) {
+    Guest* const guest = each.load(std::memory_order_acquire);
+    if (guest == nullptr) continue;
+    if (const mob_status_t status = expose_to(*guest, handle, made->second)) return status;
+  }
+  return MOB_OK;
+}
+
+void withdraw_from_guests(uint64_t handle) {
+  const std::lock_guard lock(exposing);
+  exposed_ranges.erase(handle);
+  for (const std::atomic<Guest*>& each : guests) {
+    Guest* const guest = each.load(std::memory_order_acquire);
+    if (guest == nullptr) continue;
+    const auto found = guest->exposed.find(handle);
+    if (found == guest->exposed.end()) continue;
+    static_cast<void>(guest->engine->exposures().remove(found->second));
+    guest->exposed.erase(found);
+  }
+}
+
+mob_status_t disconnect_guest(const char* call, uint64_t handle) {
+  Engine& engine = engine_of_handle(handle);
+  const mob_status_t status = engine.bridges().disconnect(call, handle);
+  const std::string text = status != MOB_OK ? mob_last_error() : "";
+  end_guest(tag_of_handle(handle));
+  return status != MOB_OK ? fail(status, "%s", text.c_str()) : MOB_OK;
+}
+
+void end_guests() {
+  for (size_t tag = 1; tag < guests.size(); ++tag) {
+    const Guest* const guest = guests[tag].load(std::memory_order_relaxed);
+    if (guest == nullptr) continue;
+    Engine& engine = *guest->engine;
+    static_cast<void>(engine.completion().complete_all("mob_finalize"));
+    static_cast<void>(engine.messages().flush_all(Whose::kEveryones));
+    engine.bridges().end();
+    end_guest(tag);
+  }
+}
+
+void forget_guests() {
+  for (std::atomic<Guest*>& each : guests) each.store(nullptr, std::memory_order_relaxed);
+  guests_live.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace mobius::engine
