@@ -95,6 +95,7 @@ bool poll_all_but(WaitLoop& except) {
 
 constinit std::array<std::atomic<Guest*>, kMostGuests + 1> guests{};
 constinit std::atomic<int> guests_live = 0;
+constinit std::atomic<size_t> guests_end = 0;
 constinit std::atomic<bool> guests_ever = false;
 
 Guest::~Guest() = default;
@@ -115,9 +116,10 @@ bool Guest::holds(mob_rank_t rank, const void* address, mob_rank_t* inner) const
 }
 
 EngineOf find_engine_of(mob_rank_t rank, const void* address) {
-  for (const std::atomic<Guest*>& each : guests) {
-    // Acquire pairs with the release in publish().
-    const Guest* const guest = each.load(std::memory_order_acquire);
+  const size_t end = guests_end.load(std::memory_order_relaxed);
+  for (size_t tag = 1; tag < end; ++tag) {
+    // Acquire pairs with the release in connect_to_port().
+    const Guest* const guest = guests[tag].load(std::memory_order_acquire);
     mob_rank_t inner = 0;
     if (guest == nullptr) continue;
     if (guest->names(rank, &inner) || guest->holds(rank, address, &inner)) {
@@ -135,8 +137,9 @@ Engine& find_engine_of_handle(uint64_t handle) {
 }
 
 Engine& find_engine_at(const void* address) {
-  for (const std::atomic<Guest*>& each : guests) {
-    const Guest* const guest = each.load(std::memory_order_acquire);
+  const size_t end = guests_end.load(std::memory_order_relaxed);
+  for (size_t tag = 1; tag < end; ++tag) {
+    const Guest* const guest = guests[tag].load(std::memory_order_acquire);
     if (guest != nullptr && guest->holds(address)) return *guest->engine;
   }
   return engine();
@@ -292,6 +295,9 @@ mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_
   // Release pairs with the acquire in find_engine_of().
   guests[tag.get()].store(guest.release(), std::memory_order_release);
   tag.keep();
+  size_t end = guests_end.load(std::memory_order_relaxed);
+  while (end <= tag.get() && !guests_end.compare_exchange_weak(end, tag.get() + 1)) {
+  }
   WaitLoop::poll_others = poll_all_but;
   guests_ever.store(true, std::memory_order_relaxed);
   guests_live.fetch_add(1, std::memory_order_relaxed);

@@ -63,6 +63,7 @@ struct Guest {
 inline constexpr size_t kMostGuests = 15;
 extern std::array<std::atomic<Guest*>, kMostGuests + 1> guests;
 extern std::atomic<int> guests_live;
+extern std::atomic<size_t> guests_end;  // all tags in use are lower
 // Whether there ever was one: some numbers may name processes of jobs that are gone.
 extern std::atomic<bool> guests_ever;
 
