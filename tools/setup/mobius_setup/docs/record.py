@@ -337,7 +337,14 @@ def _mpi(root: Path) -> list[Figure]:
     """Windows of each MPI alone and with its front, by turns."""
     found: dict[str, list[float]] = {}
     as_root = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
-    between = {"MOBIUS_INTERFACE": "host0", "UCX_POSIX_USE_PROC_LINK": "n"}
+    # MPICH would copy through shared memory: to it both processes are on one host.
+    between = {
+        "MOBIUS_INTERFACE": "host0",
+        "MPIR_CVAR_NOLOCAL": "1",
+        "MPIR_CVAR_CH4_NETMOD": "ofi",
+        "FI_PROVIDER": "tcp",
+        "FI_TCP_IFACE": "host0",
+    }
 
     def note(library: str, command: list[str], settings: dict[str, str]) -> None:
         done = subprocess.run(
