@@ -7,75 +7,97 @@
 
 #include "../session.h"
 
+/* How fast a few cache lines go from one processor to another depends on where they lie. So small
+ * transfers use several windows in turn, in turns with other libraries. */
+enum { kWindows = 4, kMostBytesOfSeveral = 64 << 10 };
+
+/* The windows of a cell, opened alike. */
+typedef struct places {
+  suite_path_t paths[kWindows];
+  int count;
+} places_t;
+
+/* What is timed: each batch uses the next window. */
+typedef struct legs {
+  places_t* places;
+  uint64_t next, percent;
+} legs_t;
+
+/* Repetitions that are carried out and not counted, for a known difference. A wait instead would
+ * change how the ranks meet. */
+static uint64_t more_of(uint64_t percent, uint64_t repetitions) {
+  const uint64_t more = (repetitions * percent + 50) / 100;
+  return percent == 0 || more > 0 ? more : 1;
+}
+
 static int repeat(void* context, uint64_t repetitions) {
+  legs_t* legs = context;
+  suite_path_t* path = &legs->places->paths[legs->next++ % (uint64_t)legs->places->count];
+  repetitions += more_of(legs->percent, repetitions);
   for (; repetitions > 0; repetitions--) {
-    int error = suite_legs(context);
+    int error = suite_legs(path);
     if (error != 0) return error;
   }
   return 0;
 }
 
-/* ---- a known difference ---- */
-
-typedef struct slowed {
-  suite_path_t* path;
-  uint64_t percent;
-} slowed_t;
-
-/* Repetitions that are carried out and not counted. A wait instead would change how the ranks meet.
- */
-static uint64_t more_of(const slowed_t* slowed, uint64_t repetitions) {
-  const uint64_t more = (repetitions * slowed->percent + 50) / 100;
-  return more > 0 ? more : 1;
+/* Whether each leg gives right data in each window. */
+static int verify(places_t* places, uint64_t round, const char* when) {
+  int right = 1;
+  for (int i = 0; i < places->count; i++) {
+    suite_path_t* path = &places->paths[i];
+    if (round > 0) SUITE_CHECK(path, suite_library.settle(&path->window));
+    right &= suite_verify(path, round, when);
+  }
+  return right;
 }
 
-static int repeat_more(void* context, uint64_t repetitions) {
-  const slowed_t* slowed = context;
-  return repeat(slowed->path, repetitions + more_of(slowed, repetitions));
+static void record(suite_path_t* path, const char* part, size_t bytes, suite_times_t* times) {
+  suite_times_divide(times, path->partner->legs(path->comm.size));
+  suite_record_samples(path->session, path->cell, part, bytes, times);
 }
 
-/* The same twice, and once slower: three parts of a cell. */
-static const char* measure_known(suite_path_t* path, size_t bytes, uint64_t percent) {
+/* The same twice, and once slower by `percent`: three parts of a cell. */
+static const char* measure_known(places_t* places, size_t bytes, uint64_t percent) {
   enum { kParts = 3 };
   static const char* const kNames[kParts] = {"first", "second", "slower"};
-  static suite_repeat_t* const kRepeats[kParts] = {repeat, repeat, repeat_more};
+  static suite_repeat_t* const kRepeats[kParts] = {repeat, repeat, repeat};
+  suite_path_t* path = &places->paths[0];
   suite_times_t times[kParts];
-  slowed_t slowed = {path, percent};
-  void* const contexts[kParts] = {path, path, &slowed};
+  legs_t legs[kParts] = {{places, 0, 0}, {places, 0, 0}, {places, 0, percent}};
+  void* const contexts[kParts] = {&legs[0], &legs[1], &legs[2]};
   char size[32];
   if (path->session->turns == NULL) return "the same twice is measured in turns";
   SUITE_CHECK(path,
               suite_time_beside(path->session, &path->comm, kParts, kRepeats, contexts, times));
-  SUITE_CHECK(path, suite_library.settle(&path->window));
-  const int right = suite_verify(path, 1, "after timing");
+  const int right = verify(places, 1, "after timing");
+  const uint64_t batch = times[kParts - 1].batch > 0 ? times[kParts - 1].batch : 1;
+  const double known = 1 + (double)more_of(percent, batch) / (double)batch;
+  snprintf(size, sizeof size, "%zu", bytes);
+  if (right) suite_record_fact(path->session, path->cell, "slower", "", known, size);
   for (int i = 0; i < kParts; i++) {
-    suite_times_divide(&times[i], path->partner->legs(path->comm.size));
-    if (right) suite_record_samples(path->session, path->cell, kNames[i], bytes, &times[i]);
+    if (right) record(path, kNames[i], bytes, &times[i]);
     suite_times_free(&times[i]);
   }
-  snprintf(size, sizeof size, "%zu", bytes);
-  const double batch = (double)times[kParts - 1].batch;
-  if (right)
-    suite_record_fact(
-        path->session, path->cell, "slower", "",
-        1 + (double)more_of(&slowed, times[kParts - 1].batch) / (batch > 0 ? batch : 1), size);
   return NULL;
 }
 
 /* Returns null, or the reason why this size is refused. */
-static const char* measure_size(suite_path_t* path, size_t bytes) {
+static const char* measure_size(places_t* places, size_t bytes) {
+  suite_path_t* path = &places->paths[0];
   suite_times_t times;
+  legs_t legs = {places, 0, 0};
   if (suite_is_load(path->transfer)) return "loads are measured by apex only";
-  const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
-  if (refused != NULL) return refused;
-  if (!suite_verify(path, 0, "before timing")) return NULL;
+  for (int i = 0; i < places->count; i++) {
+    const char* problem = suite_path_size(&places->paths[i], bytes);
+    problem = suite_agree(path->session, &path->comm, problem);
+    if (problem != NULL) return problem;
+  }
+  if (!verify(places, 0, "before timing")) return NULL;
   const uint64_t percent = suite_option_number(path->cell, "slower", 0);
-  if (percent > 0) return measure_known(path, bytes, percent);
-  SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, path, &times));
-  SUITE_CHECK(path, suite_library.settle(&path->window));
-  suite_times_divide(&times, path->partner->legs(path->comm.size));
-  if (suite_verify(path, 1, "after timing"))
-    suite_record_samples(path->session, path->cell, NULL, bytes, &times);
+  if (percent > 0) return measure_known(places, bytes, percent);
+  SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, &legs, &times));
+  if (verify(places, 1, "after timing")) record(path, NULL, bytes, &times);
   suite_times_free(&times);
   return NULL;
 }
@@ -87,21 +109,35 @@ size_t suite_largest(const suite_session_t* session) {
   return largest;
 }
 
+/* Opens the first window, and the others if there is memory for them. Returns null, or the reason
+ * why there is none. */
+static const char* open_places(suite_session_t* session, const suite_cell_t* cell,
+                               places_t* places) {
+  const size_t largest = suite_largest(session);
+  const int wanted = session->turns != NULL && largest <= kMostBytesOfSeveral ? kWindows : 1;
+  const char* refused = suite_path_open(session, cell, largest, &places->paths[0]);
+  if (refused != NULL) return refused;
+  places->count = 1;
+  while (places->count < wanted &&
+         suite_path_open(session, cell, largest, &places->paths[places->count]) == NULL)
+    places->count++;
+  return NULL;
+}
+
 const char* suite_measure_legs(suite_session_t* session, const suite_cell_t* cell) {
   static char reason[SUITE_TEXT_BYTES];
-  suite_path_t path;
-  const char* refused = suite_path_open(session, cell, suite_largest(session), &path);
+  places_t places;
+  const char* refused = open_places(session, cell, &places);
   if (refused != NULL) return refused;
   int measured = 0;
-  reason[0] = '\0';
   for (int i = 0; i < session->size_count; i++) {
-    refused = measure_size(&path, session->sizes[i]);
+    refused = measure_size(&places, session->sizes[i]);
     if (refused == NULL)
       measured++;
     else
       snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], refused);
   }
-  suite_path_close(&path);
+  for (int i = 0; i < places.count; i++) suite_path_close(&places.paths[i]);
   return measured > 0 ? NULL : reason;
 }
 

@@ -174,8 +174,11 @@ class Concert:
         self._heard = b""
         self._output: Any = conductor.output
         while any(child.pipe >= 0 for child in self._children):
+            ended = conductor.has_ended
             self._hear(_POLL_S)
             self._tick(None)
+            if ended:
+                break  # Nobody gives turns any more: what still waits is ended.
         self._hear_rounds()
 
     def _hear(self, seconds: float) -> None:

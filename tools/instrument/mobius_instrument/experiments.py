@@ -131,8 +131,9 @@ class Setting:
 
     @property
     def many(self) -> tuple[int, ...]:
-        """Numbers of processes that compete: up to twice the CPUs, at least up to four."""
-        most = max(4, 2 * self.cpus) if self.full else max(4, min(self.cpus, 8))
+        """Numbers of processes that compete: as many as there are CPUs. In a full run up to twice
+        as many, at least up to four: such processes share CPUs, and take long."""
+        most = max(4, 2 * self.cpus) if self.full else max(PROCESSES, min(self.cpus, 8))
         counts = [2]
         while counts[-1] < most:
             counts.append(min(counts[-1] * 2, most))
@@ -276,7 +277,9 @@ def _overlap(s: Setting) -> list[Job]:
 
 def _progress(s: Setting) -> list[Job]:
     ms = 1000 if s.full else 50
-    memories = ["allocate", "create", "static", *(() if s.mobius else ("dynamic",))]
+    memories = ["allocate", "create"]
+    if s.full:
+        memories += ["static", *(() if s.mobius else ("dynamic",))]
     operations = ("put", "get", "accumulate", "fetch_op")
     suffix = f":ms={ms}"
     passive = _cells("progress", operations, ("flush", "lock"), memories, suffix)
@@ -285,7 +288,7 @@ def _progress(s: Setting) -> list[Job]:
     large = _cells("progress", operations[:3], ("flush",), memories, suffix + ":large=1")
     jobs.append(_job("progress", large, (256 * _KB,)))
     # Some libraries need the long trial.
-    return [replace(job, most_repeats=1, seconds=0.2 + 0.3 * ms / 1e3) for job in jobs]
+    return [replace(job, most_repeats=1, seconds=0.35 + 0.3 * ms / 1e3) for job in jobs]
 
 
 def _contention(experiment: str, s: Setting) -> list[Job]:
@@ -313,7 +316,7 @@ def _contention(experiment: str, s: Setting) -> list[Job]:
 
 
 def _scaling(s: Setting) -> list[Job]:
-    most = max(s.many[-1], 8 if s.full else 4)
+    most = max(s.many[-1], 8 if s.full else PROCESSES)
     jobs = []
     # Between hosts, whole pairs, which all use the network.
     counts = range(2, most + 1, 2) if s.apart else range(2, most + 1)
@@ -451,7 +454,8 @@ def _matrix(s: Setting) -> list[Job]:
         requests = not s.mobius and operation in ("rput", "rget", "raccumulate")
         allowed = [sync for sync in syncs if not requests or sync not in ("fence", "pscw")]
         cells = _cells("matrix", (operation,), allowed, memories)
-        job = _job("matrix", cells, (8,) if word else (8, 64 * _KB))
+        sizes = (8,) if word or not s.full else (8, 64 * _KB)
+        job = _job("matrix", cells, sizes)
         jobs.append(replace(job, most_repeats=1, barren=40, stall_s=8, seconds=0.004))
     return jobs
 

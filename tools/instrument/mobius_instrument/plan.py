@@ -174,7 +174,7 @@ class Plan:
         """The time of one repetition, roughly."""
         if job.seconds:
             return job.seconds / 20
-        row = {"bandwidth": 8, "message-rate": 16, "multi-op": 2, "apex": 64}
+        row = {"bandwidth": 8, "message-rate": 16, "multi-op": 2, "datatypes": 6, "apex": 64}
         return _repetition_ns(size_bytes) * row.get(job.experiment, 1) / 1e9
 
     def arguments(self, job: Job, cells: Sequence[str], out: str, pins: Sequence[int]) -> list[str]:

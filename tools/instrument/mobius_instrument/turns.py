@@ -117,6 +117,11 @@ class Conductor:
         self.output = self._process.stdout
         os.set_blocking(self.output.fileno(), False)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended: by itself only after all programs."""
+        return self._process.poll() is not None
+
     def stop(self) -> None:
         """Ends it; no program is stopped then."""
         with contextlib.suppress(OSError):

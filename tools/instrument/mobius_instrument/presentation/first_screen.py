@@ -173,7 +173,7 @@ def _save_samples(screen: FirstScreen, folder: Path) -> None:
             launches = results.one_way(score.series.key, question.size)
             text = (
                 f"# {results.label(library)}: {question.words}\n# {score.series.cell},"
-                f" {format_bytes(question.size)}, nanoseconds; a line for each launch\n"
+                f" {format_bytes(question.size)}, nanoseconds; a line for each launch or round\n"
             )
             text += "".join(
                 " ".join(f"{value:.6g}" for value in launch) + "\n" for launch in launches

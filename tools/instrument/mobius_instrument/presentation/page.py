@@ -10,7 +10,13 @@ from pathlib import Path
 from string import Template
 from typing import Any, Final
 
-from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, format_bytes
+from mobius_instrument.cells import (
+    ALL_EXPERIMENTS,
+    DEFAULT_EXPERIMENTS,
+    EXPERIMENTS,
+    PROBE_EXPERIMENTS,
+    format_bytes,
+)
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.export import CSV_NAME, write_csv
 from mobius_instrument.machine.crowd import DISTURBED, disturbance
@@ -30,7 +36,14 @@ from mobius_instrument.presentation.findings import (
 )
 from mobius_instrument.presentation.first_screen import FirstScreen
 from mobius_instrument.presentation.plots import Plot, Quantity
-from mobius_instrument.presentation.selfcheck import CLOSE, MOST, close, impossible, twice
+from mobius_instrument.presentation.selfcheck import (
+    CLOSE,
+    MOST,
+    close,
+    impossible,
+    threshold,
+    twice,
+)
 from mobius_instrument.results import Results
 from mobius_instrument.stats import Summary
 
@@ -185,7 +198,7 @@ def _page(
         ),
         links="".join(f'<a href="#{where}">{escape(title)}</a>' for where, title in links),
         choice=_choice(analysis, looks) if chapters else "",
-        pingpong=_pingpong(analysis, findings, looks, best, styles) if probed else "",
+        pingpong=_pingpong(analysis, findings, looks, best, styles, lead) if probed else "",
         host=escape(str(results.host.get("hostname", ""))),
         machine=escape(_machine(results)),
         trouble=_paragraph(trouble_sentence(analysis), "trouble"),
@@ -207,16 +220,26 @@ def _pingpong(
     looks: dict[str, Look],
     best: dict[tuple[str, str], list[Plot]],
     styles: dict[str, list[Plot]],
+    lead: list[str],
 ) -> str:
-    """The sections on the probes' two experiments."""
+    """The sections on the probes' two experiments. What the first screen and the summary have is
+    not repeated: their pictures, and the sentences in `lead`."""
     return Template((_HERE / "pingpong.html").read_text(encoding="utf-8")).substitute(
         lead_table=tables.lead_table(findings, analysis),
-        sentences="".join(f"<li>{escape(finding.sentence)}</li>" for finding in findings),
+        least=f"{100 * threshold(analysis):.0f}",
+        sentences=_in_words(findings, lead),
         best_plots=_best_section(analysis, best, looks),
         style_plots=_style_section(analysis, styles, looks),
         latency=_latency_section(analysis, looks),
         bandwidth=_bandwidth_section(analysis, looks),
     )
+
+
+def _in_words(findings: list[Finding], lead: list[str]) -> str:
+    more = [finding.sentence for finding in findings if finding.sentence not in lead]
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in more)
+    title = "More, size range by size range"
+    return f"<details><summary>{title}</summary><ul>{items}</ul></details>" if more else ""
 
 
 def _executive(chapters: list[Chapter], lead: list[str]) -> str:
@@ -367,9 +390,12 @@ def _best_section(
             if series:
                 text = escape(f"{analysis.results.label(name)}: {series.cell.style}")
                 chosen.append(f"<span>{tables.dot(looks.get(name))}{text}</span>")
+        # The first screen has the times of these.
+        again = "time" if experiment == "completion" else ""
+        more = [plot for plot in drawn if not again or not plot.name.endswith(again)]
         parts.append(
             f"<h3>{escape(tables.words(experiment, operation))}</h3>"
-            f'<p class="legend">{"".join(chosen)}</p>{_figures(drawn)}'
+            f'<p class="legend">{"".join(chosen)}</p>{_figures(more)}'
         )
     return "".join(parts)
 
@@ -458,16 +484,23 @@ def _host_facts(analysis: Analysis) -> str:
 
 
 def _launches(analysis: Analysis) -> str:
-    summaries = [one for series in analysis.series for one in series.summaries.values()]
+    alone = [series for series in analysis.series if not analysis.in_turns(series)]
+    rounds = (
+        f"{len(analysis.results.rounds):,} rounds in turns"
+        if len(alone) < len(analysis.series)
+        else ""
+    )
+    summaries = [one for series in alone for one in series.summaries.values()]
     if not summaries:
-        return ""
+        return rounds
 
     def span(counts: list[int]) -> str:
         low, high = min(counts), max(counts)
         return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
     return (
-        f"{span([one.launches for one in summaries])} of each cell, libraries in turn; with"
+        (f"{rounds}; of other cells " if rounds else "")
+        + f"{span([one.launches for one in summaries])} of each cell, libraries in turn; with"
         f" {span([one.samples for one in summaries])} samples of each size together"
     )
 
@@ -539,9 +572,13 @@ def _command(results: Results) -> str:
     """The command that repeats this measurement."""
     plan = results.plan
     experiments = plan.get("experiments", [])
-    parts = ["./mobius report", *(experiments if list(EXPERIMENTS) != experiments else [])]
-    if plan.get("full"):
-        parts.append("--full")
+    full = bool(plan.get("full"))
+    usual = list(EXPERIMENTS if full else DEFAULT_EXPERIMENTS)
+    if experiments == usual:
+        experiments = []
+    elif experiments == list(EXPERIMENTS):
+        experiments = [ALL_EXPERIMENTS]
+    parts = ["./mobius report", *experiments, *(["--full"] if full else [])]
     libraries = [name for name in plan.get("libraries", []) if "@" not in name]
     if libraries:
         parts.append(f"--libs {','.join(libraries)}")

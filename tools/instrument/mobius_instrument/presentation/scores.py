@@ -123,12 +123,16 @@ def _answered(analysis: Analysis, asked: _Asked, libraries: list[str]) -> Questi
         if key[1].experiment == asked.experiment and asked.wanted(key[1])
     }
     words = asked.words.format(size=format_bytes(size))
-    scores = {name: _score(name, chosen, size, failed) for name in libraries}
+    scores = {name: _score(analysis, name, chosen, size, failed) for name in libraries}
     return Question(words, asked.section, size, scores, asked.use)
 
 
 def _score(
-    library: str, chosen: list[Series], size: int, failed: dict[tuple[str, Cell], str]
+    analysis: Analysis,
+    library: str,
+    chosen: list[Series],
+    size: int,
+    failed: dict[tuple[str, Cell], str],
 ) -> Score:
     statuses = [status for (name, _), status in failed.items() if name == library]
     faults = [status for status in statuses if status in _FAULTS]
@@ -141,7 +145,8 @@ def _score(
     summary = best.summaries[size]
     remark = (
         f"{best.cell.style}; 95 % interval {format_ns(summary.low)} to {format_ns(summary.high)};"
-        f" {summary.samples} samples of {summary.launches} launches"
+        f" {summary.samples} samples of {summary.launches}"
+        f" {'rounds' if analysis.in_turns(best) else 'launches'}"
     )
     return Score(summary.median, best, "", len(faults), fault, remark)
 

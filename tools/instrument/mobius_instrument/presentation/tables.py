@@ -139,7 +139,7 @@ def latency_table(
     head = (
         "library", "synchronisation, memory", "median", "÷ fastest", "95 % interval of the median",
         "minimum", "average", "maximum", f"{PERCENTILES[_TAIL]} % are below", "std. deviation",
-        "launches × samples",
+        "rounds or launches × samples",
     )  # fmt: skip
     return table(head, rows, 2, sortable=True)
 
