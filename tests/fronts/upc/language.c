@@ -115,13 +115,14 @@ static void arithmetic(void) {
     }
   }
   for (i = -1000; i < 1000; ++i) {
+    const int64_t scaled = i * ((int64_t)1 << 50);
     int64_t rows;
     int64_t rest = mob_upc_divide_by_threads(i, &rows);
     CHECK(rest >= 0 && rest < THREADS && rows * THREADS + rest == i);
-    rest = mob_upc_divide_by_threads(i << 50, &rows);
-    CHECK(rest >= 0 && rest < THREADS && rows * THREADS + rest == i << 50);
-    rest = mob_upc_divide_by_threads((i << 50) - 1, &rows);
-    CHECK(rest >= 0 && rest < THREADS && rows * THREADS + rest == (i << 50) - 1);
+    rest = mob_upc_divide_by_threads(scaled, &rows);
+    CHECK(rest >= 0 && rest < THREADS && rows * THREADS + rest == scaled);
+    rest = mob_upc_divide_by_threads(scaled - 1, &rows);
+    CHECK(rest >= 0 && rest < THREADS && rows * THREADS + rest == scaled - 1);
   }
   CHECK(mob_upc_is_null(mob_upc_null()) && !mob_upc_is_null(cyclic_at(0)));
   CHECK(mob_upc_resetphase(blocked_at(2)).phase == 0);
