@@ -51,7 +51,8 @@ size_t Window::claim_place(const job::HostGroup& group) {
     if (bind(claim_.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0) return place;
   }
   claim_.close();
-  return 0;
+  // All are taken: any, so that two such jobs may still have different ones.
+  return static_cast<size_t>(getpid()) % std::size(kCandidates);
 }
 
 mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings) {
