@@ -35,6 +35,7 @@ bool* switch_of(const std::string& name, Options* options) {
   if (name == "--exposed") return &options->exposed;
   if (name == "--moved") return &options->moved;
   if (name == "--heap") return &options->heap;
+  if (name == "--spawned") return &options->spawned;
   return name == "--verbose" ? &options->verbose : nullptr;
 }
 
@@ -58,26 +59,28 @@ bool parse(int argc, char** argv, Options* options) {
     } else {
       std::fprintf(stderr,
                    "%s %s: not an option; they are --seed S, --programs N, --threads 1 to %d, "
-                   "--exposed, --moved, --heap, --verbose\n",
+                   "--exposed, --moved, --heap, --spawned, --verbose\n",
                    name.c_str(), value, kMostThreads);
       return false;
     }
   }
   options->command = std::string(argv[0]) + " --threads " + std::to_string(options->threads) +
                      (options->exposed ? " --exposed" : "") + (options->moved ? " --moved" : "") +
-                     (options->heap ? " --heap" : "") + " --programs 1 --verbose --seed ";
+                     (options->heap ? " --heap" : "") + (options->spawned ? " --spawned" : "") +
+                     " --programs 1 --verbose --seed ";
   return true;
 }
 
-RankRunner::RankRunner(const Options& options)
+RankRunner::RankRunner(const Options& options, mob_team_t team)
     : options_(options),
+      team_(team),
       rank_(mob_rank()),
-      shape_{mob_size(), options.threads, kMostPartBytes, kLocalBytes},
+      shape_{mob_team_size(team), options.threads, kMostPartBytes, kLocalBytes},
       threads_(options.threads) {
   announce("(before the first program)");
-  check(mob_mem_alloc(sizeof(Board), &board_), "mob_mem_alloc");
+  check(mob_team_alloc(team, sizeof(Board), 0, &board_), "mob_team_alloc");
   check(mob_counter_create(&sync_counter_), "mob_counter_create");
-  check(mob_epoch_create(MOB_TEAM_WORLD, &epoch_), "mob_epoch_create");
+  check(mob_epoch_create(team_, &epoch_), "mob_epoch_create");
   check(mob_handler_register(kPlace, place_payload, nullptr), "mob_handler_register");
   const auto arrive = [](const mob_message_t*, void* count, mob_delivery_t*) {
     static_cast<std::atomic<uint64_t>*>(count)->fetch_add(1);
@@ -95,12 +98,18 @@ RankRunner::RankRunner(const Options& options)
 }
 
 RankRunner::~RankRunner() {
-  check(mob_barrier(), "mob_barrier");
+  barrier();
   free_memory();
   check(mob_epoch_free(epoch_), "mob_epoch_free");
   free_lanes();
   check(mob_counter_free(sync_counter_), "mob_counter_free");
   check(mob_mem_free(board_), "mob_mem_free");
+}
+
+void RankRunner::barrier() { check(mob_team_barrier(team_), "mob_team_barrier"); }
+
+bool RankRunner::is_on_one_host() const {
+  return options_.spawned || mob_host_size() == shape_.ranks;
 }
 
 RankRunner::Board& RankRunner::own_board() const { return *boards_[static_cast<size_t>(rank_)]; }
@@ -130,7 +139,7 @@ void RankRunner::run_actor(int thread) {
     actor.finish();
     threads_.arrive_and_wait();
   }
-  if (thread == 0) check(mob_barrier(), "mob_barrier");  // no operation counts any more
+  if (thread == 0) barrier();  // no operation counts any more
   threads_.arrive_and_wait();
 }
 
@@ -159,7 +168,7 @@ void RankRunner::run_round(int thread, ActorRunner& actor, const Round& round) {
 // Gets the counters of all actors.
 void RankRunner::gather() {
   own_board().sync_counter = sync_counter_;
-  check(mob_barrier(), "mob_barrier");
+  barrier();
   for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
     const auto rank = static_cast<size_t>(r);
     const auto threads = static_cast<size_t>(shape_.threads);
@@ -168,15 +177,16 @@ void RankRunner::gather() {
     sync_counters_.push_back(board.sync_counter);
     for (size_t t = 0; t < threads; ++t) places_.counters[rank * threads + t] = board.counters[t];
   }
-  check(mob_barrier(), "mob_barrier");
+  barrier();
 }
 
 void RankRunner::announce(const std::string& seed) const {
   if (!options_.ranks_are_threads) {
     std::string launch = settings();
-    if (shape_.ranks > 1) launch += "mobius run -n " + std::to_string(shape_.ranks) + " ";
-    const mob_rank_t near = mob_host_size();
-    if (near < shape_.ranks) {
+    const mob_rank_t first = options_.spawned ? shape_.ranks / 2 : shape_.ranks;
+    if (first > 1) launch += "mobius run -n " + std::to_string(first) + " ";
+    if (!is_on_one_host()) {
+      const mob_rank_t near = mob_host_size();
       const mob_rank_t hosts = (shape_.ranks + near - 1) / near;
       launch += "--virtual-hosts " + std::to_string(hosts) + " ";
     }
@@ -213,18 +223,17 @@ void RankRunner::make_memory() {
     const unsigned flags = options_.moved ? MOB_EXPOSE_REMAP : 0;
     check(mob_expose(own, kMostPartBytes, flags, &exposed_), "mob_expose");
   } else if (options_.heap) {
-    check(mob_heap_create(MOB_TEAM_WORLD, kMostPartBytes, 4 * kMostPartBytes, &heap_),
-          "mob_heap_create");
+    check(mob_heap_create(team_, kMostPartBytes, 4 * kMostPartBytes, &heap_), "mob_heap_create");
     void* block = nullptr;
     check(mob_heap_malloc(heap_, 100, &block), "mob_heap_malloc");
     check(mob_heap_realloc(heap_, block, kMostPartBytes, &block), "mob_heap_realloc");
     own = static_cast<unsigned char*>(block);
   } else {
-    check(mob_mem_alloc(kMostPartBytes, &memory_), "mob_mem_alloc");
+    check(mob_team_alloc(team_, kMostPartBytes, 0, &memory_), "mob_team_alloc");
     own = static_cast<unsigned char*>(mob_mem_local(memory_));
   }
   own_board().memory = own;
-  check(mob_barrier(), "mob_barrier");
+  barrier();
   memories_.resize(boards_.size());
   for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
     const auto rank = static_cast<size_t>(r);
@@ -235,6 +244,7 @@ void RankRunner::make_memory() {
 void RankRunner::free_memory() {
   free_heaps();
   check(mob_mem_free(memory_), "mob_mem_free");  // waits for all, also if there is none
+  if (options_.spawned) barrier();               // all of the world, that is
   check(mob_withdraw(exposed_), "mob_withdraw");
   if (heap_ != nullptr) check(mob_heap_destroy(heap_), "mob_heap_destroy");
   heap_ = nullptr;
@@ -245,7 +255,7 @@ void RankRunner::free_memory() {
 void RankRunner::synchronise(Sync sync) {
   switch (sync) {
     case Sync::kBarrier:
-      return check(mob_barrier(), "mob_barrier");
+      return barrier();
     case Sync::kSignals:
       return synchronise_by_signals();
     case Sync::kCounters:
@@ -282,7 +292,7 @@ void RankRunner::synchronise_by_notifications() {
 void RankRunner::synchronise_by_reduction() {
   int32_t sum = -1;
   const int32_t own = rank_ + 1;
-  check(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_INT32, &own, &sum, 1), "mob_allreduce");
+  check(mob_allreduce(team_, MOB_SUM, MOB_INT32, &own, &sum, 1), "mob_allreduce");
   if (sum != shape_.ranks * (shape_.ranks + 1) / 2) report("a reduction gave a wrong sum");
 }
 

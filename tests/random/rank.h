@@ -23,7 +23,8 @@ struct Options {
   bool moved = false;    // the same, with pages that are moved
   bool heap = false;     // targets are blocks of a symmetric heap
   bool ranks_are_threads = false;
-  std::string command;  // command that runs one program again, without its seed
+  bool spawned = false;  // half of the ranks are spawned by the other half
+  std::string command;   // command that runs one program again, without its seed
 };
 
 // Reads the options of a command. False, with a message, if an argument is unknown.
@@ -31,7 +32,8 @@ bool parse(int argc, char** argv, Options* options);
 
 class RankRunner {
  public:
-  explicit RankRunner(const Options& options);
+  // `team` has all ranks, in the order of their numbers, from 0.
+  explicit RankRunner(const Options& options, mob_team_t team = MOB_TEAM_WORLD);
   ~RankRunner();
   RankRunner(const RankRunner&) = delete;
   RankRunner& operator=(const RankRunner&) = delete;
@@ -53,6 +55,8 @@ class RankRunner {
   void make_memory();
   void free_memory();
   void gather();
+  void barrier();
+  bool is_on_one_host() const;
   void synchronise(Sync sync);
   void synchronise_by_signals();
   void synchronise_by_counters();
@@ -69,6 +73,7 @@ class RankRunner {
   unsigned char* own_part() const { return places_.parts[static_cast<size_t>(rank_)]; }
 
   const Options& options_;
+  const mob_team_t team_;
   const mob_rank_t rank_;
   Shape shape_;
   Program program_;

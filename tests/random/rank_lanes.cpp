@@ -10,18 +10,18 @@ namespace random_program {
 void RankRunner::make_lanes() {
   const auto threads = static_cast<size_t>(shape_.threads);
   places_.expose_flags = options_.moved ? MOB_EXPOSE_REMAP : 0;
-  places_.teams = {MOB_TEAM_WORLD};
+  places_.teams = {team_};
   while (places_.teams.size() < threads) {
     mob_team_t team = MOB_TEAM_NONE;
-    check(mob_team_split(MOB_TEAM_WORLD, 0, 0, &team), "mob_team_split");
+    check(mob_team_split(team_, 0, 0, &team), "mob_team_split");
     places_.teams.push_back(team);
   }
-  check(mob_mutexes_create(MOB_TEAM_WORLD, 1 + threads, &places_.mutexes), "mob_mutexes_create");
+  check(mob_mutexes_create(team_, 1 + threads, &places_.mutexes), "mob_mutexes_create");
   places_.access.resize(1 + threads);
   for (mob_access_t& access : places_.access) {
-    check(mob_access_create(MOB_TEAM_WORLD, &access), "mob_access_create");
+    check(mob_access_create(team_, &access), "mob_access_create");
   }
-  if (mob_host_size() < shape_.ranks) return;
+  if (!is_on_one_host()) return;
   for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
     void* locks = nullptr;
     check(mob_ptr(r, boards_[static_cast<size_t>(r)]->locks, &locks), "mob_ptr");

@@ -93,7 +93,7 @@ void TogetherRunner::check_team(const Together& together, size_t which, mob_team
     mob_rank_t in_world = -1;
     check(mob_team_translate(made, rank, parent, &in_parent), "mob_team_translate");
     check(mob_team_translate(parent, list[i], made, &back), "mob_team_translate");
-    check(mob_team_translate(made, rank, MOB_TEAM_WORLD, &in_world), "mob_team_translate");
+    check(mob_team_translate(made, rank, places_.teams[0], &in_world), "mob_team_translate");
     const mob_rank_t world = together.members[static_cast<size_t>(list[i])];
     if (in_parent != list[i] || back != rank || in_world != world) {
       wrong("member " + std::to_string(i));
