@@ -286,6 +286,15 @@ TEST(DISABLED_FewFiles, SomeOfTheProcessesAreEnough) {
   disconnect(bridge);
 }
 
+// Run where a job can have few processes in its life.
+TEST(DISABLED_FewNumbers, WhenTheyAreUsedUpTheErrorSaysSoAndTheJobGoesOn) {
+  constexpr mob_rank_t kNumbers = 6;  // MOBIUS_MAX_PROCESSES
+  for (mob_rank_t left = kNumbers - mob_size(); left > 0; --left) disconnect(spawn("leave", 1));
+  expect_failure(program, {"leave"}, 1, MOB_ERR_RANGE, "this job has had 6 and can have 6");
+  expect_failure(program, {"leave"}, 1, MOB_ERR_RANGE, "give them the next work");
+  EXPECT_EQ(exercise(MOB_TEAM_WORLD), 0);
+}
+
 // Last: the processes stay connected until mob_finalize(), which waits for them.
 TEST(Spawn, TheEndOfTheJobIsThatOfAllConnectedProcesses) {
   const mob_bridge_t bridge = spawn("stay", 2);

@@ -149,10 +149,12 @@ mob_status_t Bridges::allot(const char* call, mob_rank_t count, mob_rank_t* firs
   const int segment = services_.peers.host().segment();
   do {
     if (count > std::min(most, job::kMostLocalPeers) - begin) {
-      return fail(MOB_ERR_RANGE,
-                  "%s: %d more processes are asked for, but this job has had %d and can have %d in "
-                  "its life (MOBIUS_MAX_PROCESSES)",
-                  call, count, begin, std::min(most, job::kMostLocalPeers));
+      return fail(
+          MOB_ERR_RANGE,
+          "%s: %d more processes are asked for, but this job has had %d and can have %d in its "
+          "life (MOBIUS_MAX_PROCESSES): no number is given out twice, so keep processes and give "
+          "them the next work",
+          call, count, begin, std::min(most, job::kMostLocalPeers));
     }
     // Before the number is valid: others look at all slots below it.
     mob_status_t status = job::control_reserve(segment, begin, count);
