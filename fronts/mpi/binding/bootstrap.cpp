@@ -33,6 +33,7 @@ struct Life {
   std::atomic<bool> may_call_mpi = false;
   MPI_Comm silent = MPI_COMM_NULL;       // nobody sends over it
   MPI_Group everybody = MPI_GROUP_NULL;  // in the job, in its order
+  std::atomic<bool> has_called_init = false;  // the program; by a function that passes through here
   bool is_of_session = false;
   uint64_t served = 0;
   std::map<std::string, uint64_t> left;  // windows of the MPI's own, by reason
@@ -55,7 +56,10 @@ void drive_mpi() {
   static_cast<void>(real::Iprobe(MPI_ANY_SOURCE, 0, life().silent, &flag, MPI_STATUS_IGNORE));
 }
 
+// Intel MPI says in a session, too, that it is initialised.
 bool has_world() {
+  if (life().has_called_init) return true;
+  if (has_opened_session()) return false;
   int is_initialized = 0;
   return real::Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0;
 }
@@ -183,6 +187,7 @@ void report() {
 // After MPI_Init(): a program that makes windows has the job at once, so that windows of some of
 // its processes can be served before there is one of all.
 void after_init() {
+  life().has_called_init = true;
   if (program_makes_windows()) join(MPI_COMM_WORLD);
 }
 

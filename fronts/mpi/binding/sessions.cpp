@@ -8,6 +8,7 @@
 #ifdef MOBIUS_MPI_HAS_SESSIONS
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -21,6 +22,7 @@ struct Sessions {
   std::vector<MPI_Session> open;
   MPI_Session own{};  // bootstrap.cpp opens and closes it, one thread at a time
   bool has_own = false;
+  std::atomic<bool> has_opened = false;
 };
 
 Sessions& sessions() {
@@ -71,6 +73,8 @@ MPI_Group find_again(MPI_Group theirs, MPI_Group their_world, MPI_Group world) {
 }
 
 }  // namespace
+
+bool has_opened_session() { return sessions().has_opened.load(std::memory_order_relaxed); }
 
 bool is_of_session_world(MPI_Comm comm) {
   MPI_Session session{};
@@ -127,6 +131,7 @@ MOBIUS_MPI_TWIN(Session_init)(MPI_Info info, MPI_Errhandler errhandler, MPI_Sess
   Sessions& all = sessions();
   const std::lock_guard lock(all.mutex);
   all.open.push_back(*session);
+  all.has_opened = true;
   return result;
 }
 
@@ -145,6 +150,7 @@ MOBIUS_MPI_TWIN(Session_finalize)(MPI_Session* session) {
 
 namespace mobius::mpi {
 
+bool has_opened_session() { return false; }
 bool is_of_session_world(MPI_Comm /*comm*/) { return false; }
 MPI_Comm open_own_session(MPI_Comm /*comm*/) { return MPI_COMM_NULL; }
 void close_own_session() {}

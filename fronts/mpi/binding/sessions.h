@@ -8,6 +8,9 @@
 
 namespace mobius::mpi {
 
+// Whether the program has opened a session, which may have ended.
+bool has_opened_session();
+
 // Whether a communicator is of all processes ("mpi://WORLD") of the only session that is open.
 bool is_of_session_world(MPI_Comm comm);
 

@@ -73,6 +73,17 @@ def test_sessions(mpi: Mpi, count: int, tmp_path: Path) -> None:
     assert done.err.count("4 MPI windows served\n") == count, done.told
 
 
+def test_sessions_of_an_mpi_that_says_it_is_initialised(mpi: Mpi, tmp_path: Path) -> None:
+    """As Intel MPI does; the job then had no end."""
+    skip_without_sessions(mpi)
+    binary = mpi.compile("sessions.c", tmp_path / "sessions")
+    other = mpi.compile("says_initialized.c", tmp_path / "other.so", "-shared", "-fPIC")
+    done = mpi.by_mobius(2, binary, env={"LD_PRELOAD": str(other)}, stats=True)
+    assert done.code == 0, done.told
+    assert "sessions passed" in done.out, done.told
+    assert done.err.count("4 MPI windows served\n") == 2, done.told
+
+
 def test_sessions_without_memory_leave_no_session_open(mpi: Mpi, tmp_path: Path) -> None:
     skip_without_sessions(mpi)
     if mpi.name == "debian-mpich":
