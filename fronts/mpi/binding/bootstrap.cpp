@@ -17,6 +17,7 @@
 #include "binding/program_imports.h"
 #include "binding/real.h"
 #include "binding/sessions.h"
+#include "operations/requests.h"
 #include "windows/carriers.h"
 #include "windows/members.h"
 #include "windows/program_memory.h"
@@ -31,8 +32,8 @@ struct Life {
   std::mutex mutex;
   std::atomic<Stage> stage = Stage::kBefore;
   std::atomic<bool> may_call_mpi = false;
-  MPI_Comm silent = MPI_COMM_NULL;       // nobody sends over it
-  MPI_Group everybody = MPI_GROUP_NULL;  // in the job, in its order
+  MPI_Comm silent = MPI_COMM_NULL;            // nobody sends over it
+  MPI_Group everybody = MPI_GROUP_NULL;       // in the job, in its order
   std::atomic<bool> has_called_init = false;  // the program; by a function that passes through here
   bool is_of_session = false;
   uint64_t served = 0;
@@ -195,6 +196,7 @@ void end_job() {
   Life& own = life();
   report();
   if (own.stage.load(std::memory_order_acquire) != Stage::kJoined) return;
+  finish_requests();
   own.refusal = "the job of Möbius has ended";
   own.stage = Stage::kEnded;
   {

@@ -53,7 +53,7 @@ class PendingRequests {
   void add(const Pending& pending) {
     const std::lock_guard lock(mutex_);
     all_.emplace(number_of(pending.request), pending);
-    count_.store(all_.size(), std::memory_order_relaxed);
+    count_.store(all_.size() + abandoned_.size(), std::memory_order_relaxed);
   }
 
   // Takes out those of the requests that are here and that `is_due(pending)` accepts.
@@ -67,7 +67,32 @@ class PendingRequests {
       taken.push_back(found->second);
       all_.erase(found);
     }
-    count_.store(all_.size(), std::memory_order_relaxed);
+    count_.store(all_.size() + abandoned_.size(), std::memory_order_relaxed);
+    return taken;
+  }
+
+  // The program has freed the request, whose transfer goes on. The MPI frees it when it is
+  // complete: MPICH 4.0 would not know its handle any more then.
+  void abandon(MPI_Request request) {
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(number_of(request));
+    if (found == all_.end()) return;
+    abandoned_.push_back(found->second);
+    all_.erase(found);
+    count_.store(all_.size() + abandoned_.size(), std::memory_order_relaxed);
+  }
+
+  // Takes out those that were abandoned and that `is_due(pending)` accepts.
+  template <typename IsDue>
+  std::vector<Pending> take_abandoned(IsDue is_due) {
+    std::vector<Pending> taken;
+    const std::lock_guard lock(mutex_);
+    std::erase_if(abandoned_, [&](Pending& pending) {
+      if (!is_due(pending)) return false;
+      taken.push_back(pending);
+      return true;
+    });
+    count_.store(all_.size() + abandoned_.size(), std::memory_order_relaxed);
     return taken;
   }
 
@@ -78,9 +103,10 @@ class PendingRequests {
   }
 
  private:
-  static constinit std::atomic<size_t> count_;  // of all_
-  std::mutex mutex_;                            // guards `all_`
+  static constinit std::atomic<size_t> count_;  // of both below
+  std::mutex mutex_;                            // guards them
   std::unordered_map<uintptr_t, Pending> all_;
+  std::vector<Pending> abandoned_;
 };
 
 constinit std::atomic<size_t> PendingRequests::count_ = 0;
@@ -100,17 +126,27 @@ void complete(const Pending& pending, mob_status_t status) {
   static_cast<void>(real::Grequest_complete(pending.request));
 }
 
-// Completes those of the requests that are the front's and whose transfers are complete.
+void complete_and_free(Pending* pending, mob_status_t status) {
+  complete(*pending, status);
+  static_cast<void>(real::Request_free(&pending->request));
+}
+
+bool is_done(Pending& pending) {
+  int done = 0;
+  const mob_status_t status = mob_test(&pending.transfer, &done);
+  // An error of the transfer completes it, too.
+  if (pending.transfer == MOB_HANDLE_DONE) pending.outcome->status = status;
+  return pending.transfer == MOB_HANDLE_DONE;
+}
+
+// Completes those of the requests that are the front's and whose transfers are complete, and such
+// that the program has freed.
 [[gnu::cold]] void look_after(Requests requests) {
-  const auto is_done = [](Pending& pending) {
-    int done = 0;
-    const mob_status_t status = mob_test(&pending.transfer, &done);
-    // An error of the transfer completes it, too.
-    if (pending.transfer == MOB_HANDLE_DONE) pending.outcome->status = status;
-    return pending.transfer == MOB_HANDLE_DONE;
-  };
   for (const Pending& each : pending_requests().take(requests, is_done)) {
     complete(each, each.outcome->status);
+  }
+  for (Pending& each : pending_requests().take_abandoned(is_done)) {
+    complete_and_free(&each, each.outcome->status);
   }
 }
 
@@ -153,6 +189,13 @@ int test_until(int count, const MPI_Request* requests, Test test, IsDone is_done
 
 }  // namespace
 
+void finish_requests() {
+  const auto is_any = [](const Pending&) { return true; };
+  for (Pending& each : pending_requests().take_abandoned(is_any)) {
+    complete_and_free(&each, mob_wait(&each.transfer));
+  }
+}
+
 int make_request(mob_handle_t transfer, MPI_Request* request) {
   if (transfer == MOB_HANDLE_DONE) return make_done_request(request);
   auto* outcome = new Outcome;
@@ -163,6 +206,7 @@ int make_request(mob_handle_t transfer, MPI_Request* request) {
     static_cast<void>(mob_wait(&transfer));
     return made;
   }
+  look(0, nullptr);
   pending_requests().add({*request, transfer, outcome});
   return MPI_SUCCESS;
 }
@@ -189,8 +233,11 @@ MOBIUS_MPI_TWIN(Test)(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 MOBIUS_MPI_TWIN(Request_free)(MPI_Request* request) {
-  await(1, request);
-  return real::Request_free(request);
+  look(1, request);
+  if (request == nullptr || !has_some(1, request)) return real::Request_free(request);
+  pending_requests().abandon(*request);
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
 }
 
 MOBIUS_MPI_TWIN(Request_get_status)(MPI_Request request, int* flag, MPI_Status* status) {

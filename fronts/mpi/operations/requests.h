@@ -16,4 +16,7 @@ namespace mobius::mpi {
 // error, or MPI_SUCCESS.
 int make_request(mob_handle_t transfer, MPI_Request* request);
 
+// Before the job ends: completes the requests that the program has freed.
+void finish_requests();
+
 }  // namespace mobius::mpi
