@@ -49,3 +49,4 @@ def test_it_is_told() -> None:
     )
     told = " ".join(done.stdout.split())
     assert "memory attach does not work" in told
+    assert "a thread of the target, which has to be woken, copies instead" in told

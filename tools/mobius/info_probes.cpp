@@ -281,6 +281,9 @@ Fact probe_attach() {
   } else if (plain == EPERM || plain == ENOSYS) {
     why += "; in a container, its seccomp profile may forbid it (--cap-add SYS_PTRACE)";
   }
+  why +=
+      "; a thread of the target, which has to be woken, copies instead to and from memory that is "
+      "not shared (a stack, memory that is exposed where it is)";
   return verdict(key, label, false, why);
 }
 
