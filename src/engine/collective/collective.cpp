@@ -44,6 +44,7 @@ mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size
       rounds.post_to_all();
     } else {
       if ((status = rounds.await(root))) return status;
+      rounds.fetch_of_later_round(root);
       transport::copy(bytes_of(buffer) + offset, shared, now);
     }
     rounds.end();

@@ -25,6 +25,10 @@ constexpr mob_rank_t kMostFlags = 16;
 // be.
 constexpr uint32_t kFetchAhead = 3;
 
+// A reader fetches what is written so many rounds later.
+constexpr uint32_t kReadAhead = 2;
+static_assert(kReadAhead < kRoundLines / 2);
+
 // A row's flag lies beside the line that was in use so many rounds ago.
 constexpr uint32_t kRowBehind = 2;
 
@@ -76,6 +80,11 @@ MeetBy meet_by(const TeamServices& services, const TeamMap& map) {
   if (services.peers.host().room_for(members) == os::Room::kCrowded) return MeetBy::kCount;
   return map.size() <= kMostFlags ? MeetBy::kFlags : MeetBy::kGrid;
 }
+
+// Between a change and a check for sleepers, where those that wait for it nap first
+// (os::Wakeup::kUnfenced). A fence instead would wait until the other processor gives up the cache
+// line that was written.
+void keep_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 template <typename Done>
 bool comes_within(uint64_t ns, Done done) {
@@ -144,11 +153,11 @@ bool Rounds::has_left_these(mob_rank_t rank) const {
 // Members give up at different points, so the team stays broken: a round that one member left
 // unfinished must not complete the next call of another.
 template <typename Done, typename Lacks>
-mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
+mob_status_t Rounds::wait_until(Done done, Lacks lacks, os::Wakeup wakeup) {
   // In this order: a member that leaves has done its part before, or never does it.
   MembersWatch watch(services_, map_, header(),
                      [&](mob_rank_t member) { return has_left_these(member) && lacks(member); });
-  const mob_status_t status = services_.waiter.wait_until(done, &watch);
+  const mob_status_t status = services_.waiter.wait_until(done, &watch, wakeup);
   if (status != MOB_OK) {
     broken_ = true;
     loss_ = watch.loss();
@@ -198,6 +207,18 @@ void Rounds::fetch_next_place() const {
   for (size_t at = 0; at < bytes; at += 64) os::prefetch_to_write(next + at);
 }
 
+// A writer that is ahead has written them already. Then two cache lines of a round and those of the
+// next rounds travel at once, instead of one after the other. One line alone gains nothing.
+void Rounds::fetch_of_later_round(mob_rank_t writer) const {
+  const Place& used = used_[round_ % kRoundLines];
+  const size_t bytes = used.end - used.begin;
+  if (bytes == 0 || bytes > kFetchedBytes) return;
+  os::prefetch_to_read(&lines_of(writer).lines[(round_ + kReadAhead) % kRoundLines]);
+  const Place later = place_of(turn_ + kReadAhead - 1, Bulk::kNext, bytes);
+  const unsigned char* const place = member(writer).bulk + later.begin;
+  for (size_t at = 0; at < bytes; at += 64) os::prefetch_to_read(place + at);
+}
+
 // Returns the last round that used the line or any part of the place.
 uint32_t Rounds::take_place(Bulk bulk, size_t bytes) {
   uint32_t before = round_ - kRoundLines;
@@ -219,7 +240,7 @@ void Rounds::give_up(const TeamFailure& loss) {
   if (!loss_) loss_ = loss;
   TeamFailure none;
   header().loss.compare_exchange_strong(none, loss_, std::memory_order_seq_cst);
-  ring_all_after_fence();
+  ring_all();
 }
 
 TeamFailure Rounds::loss() const {
@@ -232,29 +253,29 @@ void Rounds::post() {
   posted_ = true;
 }
 
-void Rounds::ring_all_after_fence() {
+void Rounds::ring_all() {
   for (mob_rank_t i = 0; i < map_.size(); ++i) {
     if (i != rank_) services_.waiter.ring_after_fence(map_.world_rank(i));
   }
 }
 
-void Rounds::tell_done_waiters_after_fence() {
+void Rounds::tell_done_waiters() {
   if (header().done_waiters.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    ring_all_after_fence();
+    ring_all();
   }
 }
 
 void Rounds::post_to(mob_rank_t reader) {
   post();
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
+  keep_order();
   services_.waiter.ring_after_fence(map_.world_rank(reader));
-  tell_done_waiters_after_fence();
+  tell_done_waiters();
 }
 
 void Rounds::post_to_all() {
   post();
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
-  ring_all_after_fence();
+  keep_order();
+  ring_all();
 }
 
 mob_status_t Rounds::meet(uint64_t expected_ns) {
@@ -330,10 +351,10 @@ mob_status_t Rounds::meet_by_count() {
     // came is visible to the members that go on. Sequentially consistent: also the fence between
     // changes and checks for sleepers.
     shared.generation.exchange(generation + 1, std::memory_order_seq_cst);
-    ring_all_after_fence();
+    ring_all();
     return MOB_OK;
   }
-  tell_done_waiters_after_fence();
+  tell_done_waiters();
   return wait_for_all(
       [&] { return shared.generation.load(std::memory_order_acquire) != generation; });
 }
@@ -341,7 +362,8 @@ mob_status_t Rounds::meet_by_count() {
 mob_status_t Rounds::await(mob_rank_t rank) {
   if (has_posted(rank)) return MOB_OK;
   return wait_until([&] { return has_posted(rank); },
-                    [&](mob_rank_t member) { return member == rank && !has_posted(rank); });
+                    [&](mob_rank_t member) { return member == rank && !has_posted(rank); },
+                    os::Wakeup::kUnfenced);
 }
 
 mob_status_t Rounds::await_all() {
@@ -355,14 +377,12 @@ mob_status_t Rounds::await_all() {
 void Rounds::end() {
   // Release pairs with the acquire in await_done_slowly(): the data that this member read may be
   // overwritten.
-  if (posted_) {
-    // A member that waits for this does so two rounds later or more (place_of()). In between this
-    // member posts, or takes the other branch.
-    own_lines_->done.store(round_, std::memory_order_release);
-  } else {
-    own_lines_->done.exchange(round_, std::memory_order_seq_cst);
-    tell_done_waiters_after_fence();
-  }
+  own_lines_->done.store(round_, std::memory_order_release);
+  // A member that waits for a round in which this one posted does so two rounds later or more
+  // (place_of()). In between this member posts, or ends a round in which it did not.
+  if (posted_) return;
+  keep_order();
+  tell_done_waiters();
 }
 
 mob_status_t Rounds::await_done_slowly(uint32_t round) {
@@ -378,13 +398,13 @@ mob_status_t Rounds::await_done_slowly(uint32_t round) {
     return true;
   };
   if (!all_done()) {
-    // Pairs with the fence before each check of the counter: a member that ends the round later
-    // rings.
+    // A member that ends the round later, and sees the counter, rings.
     header().done_waiters.fetch_add(1, std::memory_order_seq_cst);
-    const mob_status_t status = wait_until(all_done, [&](mob_rank_t member) {
+    const auto lacks = [&](mob_rank_t member) {
       const uint32_t theirs = lines_of(member).done.load(std::memory_order_acquire);
       return member != rank_ && static_cast<int32_t>(theirs - round) < 0;
-    });
+    };
+    const mob_status_t status = wait_until(all_done, lacks, os::Wakeup::kUnfenced);
     header().done_waiters.fetch_sub(1, std::memory_order_relaxed);
     if (status != MOB_OK) return status;
   }

@@ -23,6 +23,7 @@
 #include "engine/team/team_map.h"
 #include "engine/team/team_services.h"
 #include "os/sync/futex.h"
+#include "os/sync/waiter.h"
 
 namespace mobius::engine {
 
@@ -116,6 +117,10 @@ class Rounds {
   mob_status_t await(mob_rank_t rank);
   mob_status_t await_all();
 
+  // For a member that reads what one other writes, in this round and the next ones: fetches the
+  // line and the bulk memory of a later round, if they are small.
+  void fetch_of_later_round(mob_rank_t writer) const;
+
   // This member does not read data of the round any more.
   void end();
 
@@ -177,7 +182,7 @@ class Rounds {
   bool has_left_these(mob_rank_t rank) const;
   // `lacks(rank)`: whether that member's part is awaited and is missing.
   template <typename Done, typename Lacks>
-  mob_status_t wait_until(Done done, Lacks lacks);
+  mob_status_t wait_until(Done done, Lacks lacks, os::Wakeup wakeup = os::Wakeup::kRung);
   // For a wait that fails if a member leaves without having posted. A member that has posted may
   // leave before others know that all have.
   template <typename Done>
@@ -192,8 +197,8 @@ class Rounds {
   uint32_t take_place(Bulk bulk, size_t bytes);
   void fetch_next_place() const;
   void post();
-  void ring_all_after_fence();
-  void tell_done_waiters_after_fence();
+  void ring_all();
+  void tell_done_waiters();
   void find_local_peers();
   mob_status_t meet_by_flags(uint64_t expected_ns);
   mob_status_t meet_other_rows();

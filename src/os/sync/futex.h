@@ -30,6 +30,9 @@ inline void relax() {
 #endif
 }
 
+// Prefetches a cache line for reading, without waiting for it.
+inline void prefetch_to_read(const void* line) { __builtin_prefetch(line); }
+
 // Prefetches a cache line for writing, without waiting for it.
 inline void prefetch_to_write(const void* line) {
 #if defined(__x86_64__)
