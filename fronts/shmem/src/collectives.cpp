@@ -142,11 +142,17 @@ void compare(mob_team_t team, uint64_t bytes, uint64_t root, const char* call) {
   const uint64_t mine[] = {bytes, ~bytes, root, ~root};
   uint64_t most[4];
   check(mob_allreduce(team, MOB_MAX, MOB_UINT64, mine, most, 4), call);
-  if (most[0] != ~most[1] || most[2] != ~most[3]) {
-    die(call, "the PEs of the team pass different arguments: %llu here, up to %llu elsewhere",
-        static_cast<unsigned long long>(most[0] != ~most[1] ? bytes : root),
-        static_cast<unsigned long long>(most[0] != ~most[1] ? most[0] : most[2]));
-  }
+  // The greatest complement is that of the least number.
+  const auto compare_one = [&](const char* what, uint64_t here, uint64_t greatest, uint64_t least) {
+    if (greatest == least) return;
+    die(call,
+        "the PEs of the team pass different arguments: %s is %llu here; the least is %llu, the "
+        "greatest %llu",
+        what, static_cast<unsigned long long>(here), static_cast<unsigned long long>(least),
+        static_cast<unsigned long long>(greatest));
+  };
+  compare_one("the number of bytes", bytes, most[0], ~most[1]);
+  compare_one("PE_root", root, most[2], ~most[3]);
 }
 
 void check_buffers(mob_team_t team, const void* dest, const void* source, size_t bytes, int root,

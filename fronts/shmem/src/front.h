@@ -88,6 +88,8 @@ class InContext {
 
 // Ends the job unless a team is live.
 void check_team(shmem_team_t team, const char* call);
+// The same of a context that is not the default one.
+void check_context(shmem_ctx_t ctx, const char* call);
 
 // Parts of set-up and its end, each collective.
 void open_heap(const char* call);

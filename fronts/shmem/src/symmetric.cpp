@@ -48,7 +48,7 @@ int world_pe(shmem_ctx_t ctx, int pe, const char* call) {
     if (pe >= 0 && pe < shmem_state_.n_pes) return pe;
     die(call, "pe is %d; there are PEs 0 to %d", pe, shmem_state_.n_pes - 1);
   }
-  if (ctx == SHMEM_CTX_INVALID) die(call, "ctx is SHMEM_CTX_INVALID");
+  check_context(ctx, call);
   const auto* const rest = static_cast<const ContextRest*>(ctx->more);
   if (pe >= 0 && pe < rest->team->size) return rest->team->world_pe(pe);
   die(call, "pe is %d; the team of the context has PEs 0 to %d", pe, rest->team->size - 1);

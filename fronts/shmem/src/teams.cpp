@@ -22,6 +22,8 @@ namespace {
 
 std::mutex contexts_mutex;
 std::vector<shmem_ctx_t> contexts;  // live ones of the program
+std::mutex teams_mutex;
+std::vector<shmem_team_t> teams;  // live ones of the program
 ContextRest default_rest = {};
 
 // Tells a team where its PEs are in the world.
@@ -64,6 +66,8 @@ void make(mob_team_t engine, const shmem_team_config_t* config, long mask, shmem
   if (config != nullptr && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0) made->config = *config;
   describe(made.get(), call);
   *team = made.release();
+  const std::lock_guard lock(teams_mutex);
+  teams.push_back(*team);
 }
 
 void fill(shmem_ctx_t ctx, ContextRest* rest) {
@@ -100,7 +104,23 @@ void free_context(shmem_ctx_t ctx, const char* call) {
 void check_team(shmem_team_t team, const char* call) {
   check_started(call);
   if (team == SHMEM_TEAM_INVALID) die(call, "team is SHMEM_TEAM_INVALID");
-  if (team->engine == nullptr) die(call, "team %p is not live", static_cast<void*>(team));
+  bool is_live = true;
+  if (debugs() && team != SHMEM_TEAM_WORLD && team != SHMEM_TEAM_SHARED) {
+    const std::lock_guard lock(teams_mutex);
+    is_live = std::ranges::find(teams, team) != teams.end();
+  }
+  if (!is_live || team->engine == nullptr) {
+    die(call, "team %p is not live", static_cast<void*>(team));
+  }
+}
+
+void check_context(shmem_ctx_t ctx, const char* call) {
+  if (ctx == SHMEM_CTX_INVALID) die(call, "ctx is SHMEM_CTX_INVALID");
+  if (!debugs()) return;
+  const std::lock_guard lock(contexts_mutex);
+  if (std::ranges::find(contexts, ctx) == contexts.end()) {
+    die(call, "ctx %p is not live", static_cast<void*>(ctx));
+  }
 }
 
 void open_teams(const char* call) {
@@ -208,6 +228,10 @@ SHMEM_TWIN(void, team_destroy, (shmem_team_t team)) {
       if (is_of_team) free_context(each, kCall);
       return is_of_team;
     });
+  }
+  {
+    const std::lock_guard lock(teams_mutex);
+    std::erase(teams, team);
   }
   check(mob_team_free(team->engine), kCall);
   delete[] team->pes;

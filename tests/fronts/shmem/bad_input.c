@@ -78,6 +78,18 @@ int main(int argc, char** argv) {
   if (is(name, "different_sizes")) {
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, words + 2, (size_t)(1 + shmem_my_pe()));
   }
+  if (is(name, "different_roots")) {
+    shmem_broadcastmem(SHMEM_TEAM_WORLD, words, words + 2, 8, shmem_my_pe());
+  }
+  if (is(name, "wild_team")) shmem_team_sync((shmem_team_t)(void*)words);
+  if (is(name, "wild_context")) shmem_ctx_long_p((shmem_ctx_t)(void*)words, words, 1, 0);
+  if (is(name, "destroyed_team")) {
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    shmem_team_sync(team);
+    shmem_team_destroy(team);
+    shmem_team_sync(team);
+  }
   if (is(name, "local_reduce")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, &local, 1);
   if (is(name, "exit")) shmem_global_exit(7);
   if (is(name, "exit_well")) { /* ends the PE that waits, too; the job has succeeded */
