@@ -3,7 +3,8 @@
 /* Measures an OpenSHMEM, and beside it the bare machine: two PEs on one host, of which PE 0 prints
  * the median of its rounds. Compiles with every OpenSHMEM from 1.3 on.
  *
- *   mobius run -n 2 micro_shmem */
+ *   mobius run -n 2 micro_shmem [DIVISOR]    repeats everything DIVISOR times less often
+ *   mobius run -n 64 micro_shmem start       begins and ends */
 
 #include <shmem.h>
 #include <stdint.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kRounds = 15, kLarge = 512 << 10, kMost = 64 << 10, kStrided = 128 };
+enum { kRounds = 15, kLarge = 512 << 10, kMost = 1 << 20, kStrided = 128, kLine = 64 };
 
 enum { kSync = SHMEM_COLLECT_SYNC_SIZE + SHMEM_BCAST_SYNC_SIZE + SHMEM_REDUCE_SYNC_SIZE };
 static long sync_area[2][kSync];
@@ -22,7 +23,9 @@ static long sink;
 
 static int me;
 static int peer;
+static long divisor = 1;
 static long* word;
+static long* flags; /* [0]: written by PE 0; [kLine / 8]: written by PE 1 */
 static char* from;
 static char* to;
 static double* doubles;
@@ -45,17 +48,18 @@ static int compare(const void* a, const void* b) {
 }
 
 /* Prints the median time of a statement, which may use `i`. */
-#define MEASURE(name, times, ...)                                         \
+#define MEASURE(name, most_times, ...)                                    \
   do {                                                                    \
+    const long times_ = ((most_times) + divisor - 1) / divisor;           \
     double rounds_[kRounds];                                              \
     int round_;                                                           \
     long i;                                                               \
     for (round_ = 0; round_ < kRounds; ++round_) {                        \
       const double began_ = now_ns();                                     \
-      for (i = 0; i < (times); ++i) {                                     \
+      for (i = 0; i < times_; ++i) {                                      \
         __VA_ARGS__;                                                      \
       }                                                                   \
-      rounds_[round_] = (now_ns() - began_) / (double)(times);            \
+      rounds_[round_] = (now_ns() - began_) / (double)times_;             \
     }                                                                     \
     qsort(rounds_, kRounds, sizeof *rounds_, compare);                    \
     if (me == 0) printf("%-50s %12.2f ns\n", name, rounds_[kRounds / 2]); \
@@ -88,6 +92,39 @@ static void bare(void) {
   }
 }
 
+/* A word travels there and back: half the time of that. `turn` counts on. */
+static void ping_pong(void) {
+  long* const mine = flags + kLine / 8 * me;
+  long* const other = flags + kLine / 8 * peer;
+  long* const there = (long*)shmem_ptr(mine, peer);
+  static volatile long* seen;
+  long turn = 0;
+  MEASURE("put of 8 bytes, and the peer waits for it", 5000,
+          if ((i + me) % 2 == 0) shmem_long_p(mine, turn + i + 1, peer);
+          else shmem_long_wait_until(other, SHMEM_CMP_GE, turn + i + 1);
+          if (i == times_ - 1) turn += times_);
+  shmem_barrier_all();
+  mine[0] = 0;
+  other[0] = 0;
+  shmem_barrier_all();
+  if (there == NULL) return;
+  turn = 0;
+  seen = other;
+  MEASURE("bare: put of 8 bytes, and the peer waits for it", 5000,
+          if ((i + me) % 2 == 0) * (volatile long*)there = turn + i + 1;
+          else while (*seen < turn + i + 1); if (i == times_ - 1) turn += times_);
+  shmem_barrier_all();
+  mine[0] = 0;
+  other[0] = 0;
+  shmem_barrier_all();
+  /* Two flags: each PE writes its own, and waits for the other's. */
+  turn = 0;
+  seen = (long*)shmem_ptr(other, peer);
+  MEASURE("bare: barrier of all", 5000, *(volatile long*)mine = turn + i + 1; __sync_synchronize();
+          while (*seen < turn + i + 1); if (i == times_ - 1) turn += times_);
+  shmem_barrier_all();
+}
+
 /* Each call uses another sync_area than the one before. */
 static void collective(const char* unit, size_t bytes, long times) {
   char name[64];
@@ -102,21 +139,28 @@ static void collective(const char* unit, size_t bytes, long times) {
   shmem_barrier_all();
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   int j;
   shmem_init();
+  if (argc > 1 && strcmp(argv[1], "start") == 0) {
+    shmem_finalize();
+    return 0;
+  }
+  if (argc > 1) divisor = atol(argv[1]) > 0 ? atol(argv[1]) : 1;
   me = shmem_my_pe();
   peer = (me + 1) % shmem_n_pes();
   for (j = 0; j < kSync; ++j) sync_area[0][j] = sync_area[1][j] = SHMEM_SYNC_VALUE;
   word = (long*)shmem_malloc(64);
-  from = (char*)shmem_malloc(kLarge);
-  to = (char*)shmem_malloc(kLarge);
+  flags = (long*)shmem_malloc(2 * kLine);
+  from = (char*)shmem_malloc(kMost);
+  to = (char*)shmem_malloc(kMost);
   doubles = (double*)shmem_malloc(2 * kStrided * sizeof(double));
   work = (long*)shmem_malloc(kMost + SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(long));
   own_doubles = (double*)calloc(2 * kStrided, sizeof(double));
-  if (!word || !from || !to || !doubles || !work || !own_doubles) return 1;
-  memset(from, 1, kLarge);
-  memset(to, 0, kLarge);
+  if (!word || !flags || !from || !to || !doubles || !work || !own_doubles) return 1;
+  memset(from, 1, kMost);
+  memset(to, 0, kMost);
+  memset(flags, 0, 2 * kLine);
   *word = 0;
   peer_doubles = (double*)shmem_ptr(doubles, peer);
   shmem_barrier_all();
@@ -126,8 +170,16 @@ int main(void) {
   }
   shmem_barrier_all();
   MEASURE("barrier of all", 5000, shmem_barrier_all());
+  ping_pong();
   collective("8 bytes", 8, 5000);
-  collective("64 KiB", kMost, 200);
+  collective("64 bytes", 64, 5000);
+  collective("256 bytes", 256, 5000);
+  collective("1 KiB", 1 << 10, 2000);
+  collective("4 KiB", 4 << 10, 1000);
+  collective("16 KiB", 16 << 10, 500);
+  collective("64 KiB", 64 << 10, 200);
+  collective("256 KiB", 256 << 10, 50);
+  collective("1 MiB", kMost, 20);
   fflush(stdout);
   shmem_barrier_all();
   shmem_finalize();

@@ -46,11 +46,17 @@ _IDENTIFY_LIMIT_S: Final = 60.0
 _IDENTIFY_SOURCE: Final = """\
 #include <shmem.h>
 #include <stdio.h>
+#ifndef SHMEM_VENDOR_STRING
+#define SHMEM_VENDOR_STRING ""
+#endif
 int main(void) {
-  printf("%d.%d\\n", SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+  printf("%d.%d %s\\n", SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION, SHMEM_VENDOR_STRING);
   return 0;
 }
 """
+_SANDIA: Final = "Sandia OpenSHMEM"
+# On one host it copies by cross-memory attach, with the addresses of the PE that copies.
+_SAME_ADDRESSES: Final = ("setarch", "--addr-no-randomize")
 # Enough for many transfers of the largest size; the names are those of the implementations.
 _HEAP: Final = dict.fromkeys(("SHMEM_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE"), "1G")
 
@@ -168,9 +174,10 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
     if failure:
         return Library(replace(record, detail=failure))
     open_mpi = maker.startswith("Open MPI")
+    before = _SAME_ADDRESSES if maker == _SANDIA and shutil.which(_SAME_ADDRESSES[0]) else ()
 
     def start(how: Start) -> tuple[str, ...]:
-        words = (str(launcher), "-n", str(how.processes))
+        words = (*before, str(launcher), "-n", str(how.processes))
         crowd = ("--oversubscribe",) if open_mpi and context.cpus < how.processes else ()
         return (*words, "--bind-to", "none", *crowd) if open_mpi else words
 
@@ -220,5 +227,7 @@ def _identify(oshcc: Path, launcher: Path, folder: Path) -> tuple[str, str, str]
         told = run_tool([str(launcher), "--version"], {}, folder, _IDENTIFY_LIMIT_S)
     except OSError as error:
         return "", "", f"{oshcc} cannot be run: {system_reason(error)}"
-    found = re.search(r"\((?:OpenRTE|Open MPI)\) v?([0-9][\w.]*)", told.output)
-    return said.output.strip(), f"Open MPI {found[1]}" if found else "", ""
+    version, _, vendor = said.output.strip().partition(" ")
+    if found := re.search(r"\((?:OpenRTE|Open MPI)\) v?([0-9][\w.]*)", told.output):
+        return version, f"Open MPI {found[1]}", ""
+    return version, _SANDIA if vendor.startswith(_SANDIA) else "", ""

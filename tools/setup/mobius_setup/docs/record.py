@@ -275,22 +275,31 @@ def _upc(root: Path) -> list[Figure]:
 
 
 _SHMEM_LINE: Final = re.compile(r"^(.+?) {2,}([\d.]+) ns$", re.M)
+_SHMEM_START: Final = "start and end of 64 PEs"
 
 
 def _shmem(root: Path) -> list[Figure]:
-    """OpenSHMEM beside the bare machine, and beside the `oshcc` in PATH by turns."""
+    """OpenSHMEM beside the bare machine, and by turns beside the `oshcc` in PATH and, if it was
+    built for that, Sandia OpenSHMEM in .mobius/peers/sos."""
     found: dict[str, dict[str, list[float]]] = {}
 
-    def note(library: str, text: str) -> None:
-        for name, value in _SHMEM_LINE.findall(text):
+    def note(library: str, start: Callable[..., str]) -> None:
+        for name, value in _SHMEM_LINE.findall(start("2")):
             found.setdefault(name, {}).setdefault(library, []).append(float(value))
+        began = time.monotonic_ns()
+        start("64", "start")
+        took = float(time.monotonic_ns() - began)
+        found.setdefault(_SHMEM_START, {}).setdefault(library, []).append(took)
+
+    def ours(pes: str, *arguments: str) -> str:
+        return _launched(root, "micro_shmem", *arguments, options=("-n", pes))
 
     with tempfile.TemporaryDirectory(prefix="mob-") as folder:
-        other = _other_shmem(root, Path(folder))
+        peers = _other_shmems(root, Path(folder))
         for _ in range(LAUNCHES):
-            note("ns", _launched(root, "micro_shmem"))
-            if other:
-                note("peer_ns", other())
+            note("ns", ours)
+            for library, start in peers.items():
+                note(library, start)
     figures: list[Figure] = []
     for name, values in found.items():
         if name.startswith("bare: "):
@@ -303,22 +312,38 @@ def _shmem(root: Path) -> list[Figure]:
     return figures
 
 
-def _other_shmem(root: Path, folder: Path) -> Callable[[], str] | None:
-    """Runs the same program over the OpenSHMEM whose `oshcc` is in PATH; None without one."""
+def _other_shmems(root: Path, folder: Path) -> dict[str, Callable[..., str]]:
+    """What runs the same program over other OpenSHMEMs, by the name of their figures."""
+    found: dict[str, Callable[..., str] | None] = {}
     compiler, launcher = shutil.which("oshcc"), shutil.which("oshrun")
-    if compiler is None or launcher is None:
-        return None
-    program = folder / "micro_shmem"
+    if compiler is not None and launcher is not None:
+        words = [launcher, "--oversubscribe", "-n"]
+        found["peer_ns"] = _other_shmem(root, folder / "peer", compiler, words, ())
+    sos = root / ".mobius" / "peers" / "sos" / "bin"
+    if (sos / "oshcc").is_file():
+        # The kernel copies, with the addresses of the PE that copies. A call may take 0.5 ms.
+        words = ["setarch", "--addr-no-randomize", str(sos / "oshrun"), "-n"]
+        found["sos_ns"] = _other_shmem(root, folder / "sos", str(sos / "oshcc"), words, ("200",))
+    return {name: start for name, start in found.items() if start is not None}
+
+
+def _other_shmem(
+    root: Path, program: Path, compiler: str, launcher: list[str], usual: tuple[str, ...]
+) -> Callable[..., str] | None:
     command = [compiler, "-O2", "-w", "bench/fronts/shmem.c", "-o", str(program)]
     if subprocess.run(command, cwd=root, capture_output=True).returncode != 0:
         return None
-    start = [launcher, "--oversubscribe", "-n", "2", str(program)]
     as_root = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
-    # Its exit code tells nothing: Debian's Open MPI crashes in shmem_finalize().
-    return lambda: subprocess.run(
-        start, cwd=root, env={**os.environ, **as_root}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ).stdout  # fmt: skip
+
+    # The exit code tells nothing: Debian's Open MPI crashes in shmem_finalize().
+    def start(pes: str, *arguments: str) -> str:
+        return subprocess.run(
+            [*launcher, pes, str(program), *(arguments or usual)], cwd=root,
+            env={**os.environ, **as_root}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        ).stdout  # fmt: skip
+
+    return start
 
 
 _MPI_LINE: Final = re.compile(r"^(\w.+?): +(\S.*?) +([\d.]+) ns$", re.M)

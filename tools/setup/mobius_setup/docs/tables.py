@@ -199,16 +199,25 @@ def _beside_native(of: Recording, front: str, operation: str) -> str:
     return _table((operation, "native", front, "ratio"), lines, of.source())
 
 
+_SHMEM_COLUMNS: Final = {
+    "bare_ns": "bare machine",
+    "ns": "Möbius",
+    "peer_ns": "the machine's `oshcc`",
+    "sos_ns": "Sandia OpenSHMEM",
+}
+
+
 def _shmem(of: Recording) -> str:
+    columns = {
+        key: title
+        for key, title in _SHMEM_COLUMNS.items()
+        if any(key in one for one in of.figures.values())
+    }
     lines = [
-        [name, *(time_text(one[key]) if key in one else NONE for key in _SHMEM_COLUMNS)]
+        [name, *(time_text(one[key]) if key in one else NONE for key in columns)]
         for name, one in of.figures.items()
     ]
-    head = ("operation", "bare machine", "Möbius", "the machine's `oshcc`")
-    return _table(head, lines, of.source())
-
-
-_SHMEM_COLUMNS: Final = ("bare_ns", "ns", "peer_ns")
+    return _table(("operation", *columns.values()), lines, of.source())
 
 
 def _mpi(of: Recording) -> str:
