@@ -17,12 +17,6 @@
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
-namespace {
-
-using base::fail;
-
-}  // namespace
-
 void Engine::apply_copy_settings() const {
   using base::SettingId;
   transport::CopyTuning tuning = transport::default_copy_tuning();
