@@ -207,6 +207,28 @@ def _scale(root: Path) -> list[Figure]:
     return figures
 
 
+def _dynamic(root: Path) -> list[Figure]:
+    """Processes that join a running job: how long they take, and operations with them."""
+    figures: list[Figure] = []
+    for count in (1, 4, 64):
+        launches = []
+        for _ in range(LAUNCHES):
+            text = _launched(root, "dynamic_bench", "spawn", str(count), options=("-n", "1"))
+            if (found := re.search(r"spawn \d+: ([\d.]+) ms, put ([\d.]+) ms", text)) is None:
+                raise DocsError(f"dynamic_bench said '{text}'")
+            launches.append([float(value) for value in found.groups()])
+        spawn, put = (statistics.median(values) for values in zip(*launches, strict=True))
+        figures.append(
+            {"key": f"spawn {count}", "spawn_ms": spawn, "put_ms": put, "launches": LAUNCHES}
+        )
+    text = _launched(root, "dynamic_bench", "compare")
+    for name, world, spawned, ratio in re.findall(r"^(.+): ([\d.]+) ([\d.]+) ([\d.]+)$", text, re.M):
+        figures.append(
+            {"key": name, "world_ns": float(world), "ns": float(spawned), "ratio": float(ratio)}
+        )
+    return figures
+
+
 def _beside_native(root: Path, program: str | Path) -> list[Figure]:
     """A front beside the native calls, by turns in one program."""
     pattern = re.compile(r"^(.+?) +([\d.]+) ns +([\d.]+) ns +ratio ([\d.]+)$", re.M)
@@ -412,6 +434,7 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "scheduler-1gbit": lambda root: _scheduler(root, "1gbit"),
     "scheduler": lambda root: _scheduler(root, ""),
     "scale": _scale,
+    "dynamic": _dynamic,
     "lapi": lambda root: _beside_native(root, "micro_lapi"),
     "armci": _protocols,
     "shmem": _shmem,
