@@ -213,6 +213,8 @@ typedef RMW_ops_t Rmw_ops_t;
 
 /* ---- LAPI_Xfer ---- */
 
+#include <lapi_rdma.h>
+
 typedef enum {
   LAPI_AM_XFER,
   LAPI_AM_LW_XFER,
@@ -223,6 +225,7 @@ typedef enum {
   LAPI_PUT_XFER,
   LAPI_PUTV_XFER,
   LAPI_RMW_XFER,
+  LAPI_RDMA_XFER,
   LAPI_LAST_XFER
 } lapi_xfer_type_t;
 
@@ -341,6 +344,26 @@ typedef struct {
   void* sinfo;
 } lapi_rmw_t;
 
+/**
+ * Both tasks' memory is named by its translation (lapi_get_pvo_t) and an offset in it. `src_…` is
+ * at the caller, `tgt_…` at the target, for gets too.
+ */
+typedef struct {
+  lapi_xfer_type_t Xfer_type; /**< LAPI_RDMA_XFER */
+  unsigned int tgt;
+  lapi_rdma_op_t op;          /**< LAPI_RDMA_GET or LAPI_RDMA_PUT, | LAPI_RCALLBACK, | … */
+  lapi_rdma_tag_t rdma_tag;   /**< for LAPI_RCALLBACK and LAPI_RCNTR_UPDATE */
+  lapi_user_cxt_t remote_cxt; /**< of the target (lapi_remote_cxt_t) */
+  lapi_user_pvo_t src_pvo;
+  lapi_user_pvo_t tgt_pvo;
+  unsigned int src_offset;
+  unsigned int tgt_offset;
+  unsigned int len;
+  lapi_cntr_t* org_cntr; /**< counted when the data has arrived, of a put also */
+  scompl_hndlr_t* shdlr;
+  void* sinfo;
+} lapi_hwxfer_t;
+
 typedef union {
   lapi_xfer_type_t Xfer_type;
   lapi_get_t Get;
@@ -351,6 +374,7 @@ typedef union {
   lapi_putv_t Putv;
   lapi_amv_t Amv;
   lapi_amdgsp_t Dgsp;
+  lapi_hwxfer_t HwXfer;
 } lapi_xfer_t;
 
 /* ---- LAPI_Msgpoll ---- */

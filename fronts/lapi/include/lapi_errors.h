@@ -74,7 +74,15 @@
   X(PACK_SZ, "the buffer to pack into is too small")                                        \
   X(UNPACK_SZ, "the buffer to unpack from is too small")                                    \
   X(NO_UDP_HNDLR, "there are no UDP ports to add")                                          \
-  X(SYSTEM, "the operating system refused something")
+  X(SYSTEM, "the operating system refused something")                                       \
+  X(NO_RDMA_RESOURCE, "there are no resources for RDMA; no call returns this")              \
+  X(XLATE_FAILED, "there is no memory to translate, or no translation to release")          \
+  X(TGT_CONTEXT, "the remote context is not one of the target")                             \
+  X(SRC_BUFHNDL, "the translation at the origin is none")                                   \
+  X(TGT_BUFHNDL, "the translation at the target is none")                                   \
+  X(NO_CNTR_REG, "the tag of a transfer has no counter at the target")                      \
+  X(NO_CALLBACK_REG, "the tag of a transfer has no function at the target")                 \
+  X(BAD_NINTH_PARM, "the ninth argument is wrong; no call returns this")
 
 enum {
   LAPI_SUCCESS = 0,
@@ -85,6 +93,8 @@ enum {
       LAPI_ERR_END_
 };
 
+/** Programs ask by #ifdef for this name of the older LAPI. */
+#define LAPI_ERR_BAD_NINTH_PARM LAPI_ERR_BAD_NINTH_PARM
 /** Size in bytes of a buffer for LAPI_Msg_string(). */
 #define LAPI_MAX_ERR_STRING 512
 /** Size in bytes of the largest transfer. */

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Commands of LAPI_Util(): data gather/scatter programs, and the lock of a handle. Included by
- * lapi.h.
+ * Commands of LAPI_Util(): data gather/scatter programs, the lock of a handle, and what prepares
+ * RDMA. Included by lapi.h.
  */
 
 #include <pthread.h>
@@ -24,6 +24,9 @@ typedef enum {
   LAPI_DGSP_PACK,
   LAPI_DGSP_UNPACK,
   LAPI_GET_THREAD_FUNC,
+  LAPI_REMOTE_RCXT,
+  LAPI_XLATE_ADDRESS,
+  LAPI_REGISTER_NOTIFICATION,
   LAPI_LAST_UTIL
 } lapi_util_type_t;
 
@@ -43,6 +46,13 @@ typedef enum {
   LAPI_DGSM_ITERATE, /**< place: moves the position by the extent and continues at `place` */
   LAPI_DGSM_CONTROL  /**< count, then that many operands, which are ignored */
 } lapi_dgsm_op_t;
+
+/** Words of an operation in the code; of LAPI_DGSM_MCOPY without its blocks. */
+#define LAPI_DGSM_COPY_SIZE 3
+#define LAPI_DGSM_MCOPY_SIZE 2
+#define LAPI_DGSM_MCOPY_BLOCK_SIZE 2
+#define LAPI_DGSM_GOSUB_SIZE 4
+#define LAPI_DGSM_ITERATE_SIZE 2
 
 /** Describes the layout of data in memory. The library does not keep it: registering copies it. */
 typedef struct {
@@ -135,6 +145,39 @@ typedef struct {
   int (*cond_destroy)(lapi_handle_t hndl, lapi_cond_t* cond);
 } lapi_thread_func_t;
 
+/** LAPI_REMOTE_RCXT: the remote context of a task, needed for RDMA with it. */
+typedef struct {
+  lapi_util_type_t Util_type;
+  lapi_rdma_req_t operation;
+  int dest;                 /**< the task */
+  lapi_user_cxt_t usr_rcxt; /**< out: LAPI_RDMA_ACQUIRE; in: LAPI_RDMA_RELEASE */
+} lapi_remote_cxt_t;
+
+/**
+ * LAPI_XLATE_ADDRESS: the translation of memory of this task. A transfer is not checked against its
+ * length.
+ */
+typedef struct {
+  lapi_util_type_t Util_type;
+  unsigned int length;     /**< bytes */
+  lapi_user_pvo_t usr_pvo; /**< out: LAPI_RDMA_ACQUIRE; in: LAPI_RDMA_RELEASE */
+  void* address;
+  lapi_rdma_req_t operation;
+} lapi_get_pvo_t;
+
+/**
+ * LAPI_REGISTER_NOTIFICATION: what this task, as a target, counts or runs for transfers with a tag.
+ * Replaces what the tag had.
+ */
+typedef struct {
+  lapi_util_type_t Util_type;
+  lapi_rdma_tag_t rdma_tag;
+  lapi_rdma_flg_t flags;
+  lapi_cntr_t* cntr;        /**< for LAPI_RCNTR_UPDATE */
+  remote_hndlr_t* callback; /**< for LAPI_RCALLBACK */
+  void* sinfo;              /**< passed to `callback` */
+} lapi_rdma_notification_t;
+
 typedef union {
   lapi_util_type_t Util_type;
   lapi_reg_dgsp_t RegDgsp;
@@ -145,6 +188,9 @@ typedef union {
   lapi_pack_dgsp_t PackDgsp;
   lapi_unpack_dgsp_t UnpackDgsp;
   lapi_thread_func_t ThreadFunc;
+  lapi_remote_cxt_t Rcxt;
+  lapi_get_pvo_t Pvo;
+  lapi_rdma_notification_t RdmaNotify;
 } lapi_util_t;
 
 #ifdef __cplusplus

@@ -116,7 +116,8 @@
       integer, parameter :: LAPI_RMW_XFER = 8
       integer, parameter :: LAPI_DGSP_XFER = 3
       integer, parameter :: LAPI_AM_LW_XFER = 1
-      integer, parameter :: LAPI_LAST_XFER = 9
+      integer, parameter :: LAPI_RDMA_XFER = 9
+      integer, parameter :: LAPI_LAST_XFER = 10
 ! lapi_msg_state_t
       integer, parameter :: LAPI_DISP_CNTR = 1
       integer, parameter :: LAPI_SEND_COMPLETE = 2
@@ -132,7 +133,17 @@
       integer, parameter :: LAPI_DGSP_PACK = 5
       integer, parameter :: LAPI_DGSP_UNPACK = 6
       integer, parameter :: LAPI_GET_THREAD_FUNC = 7
-      integer, parameter :: LAPI_LAST_UTIL = 8
+      integer, parameter :: LAPI_REMOTE_RCXT = 8
+      integer, parameter :: LAPI_XLATE_ADDRESS = 9
+      integer, parameter :: LAPI_REGISTER_NOTIFICATION = 10
+      integer, parameter :: LAPI_LAST_UTIL = 11
+! lapi_rdma_req_t, lapi_rdma_op_t
+      integer, parameter :: LAPI_RDMA_ACQUIRE = 0
+      integer, parameter :: LAPI_RDMA_RELEASE = 1
+      integer, parameter :: LAPI_RDMA_GET = 1
+      integer, parameter :: LAPI_RDMA_PUT = 2
+      integer, parameter :: LAPI_RCALLBACK = 4
+      integer, parameter :: LAPI_RCNTR_UPDATE = 8
 ! State of a task that a counter waits for
       integer, parameter :: LAPI_MSG_INITIAL = 0
       integer, parameter :: LAPI_MSG_RECVD = 1
@@ -207,4 +218,12 @@
       integer, parameter :: LAPI_ERR_UNPACK_SZ = 464
       integer, parameter :: LAPI_ERR_NO_UDP_HNDLR = 465
       integer, parameter :: LAPI_ERR_SYSTEM = 466
+      integer, parameter :: LAPI_ERR_NO_RDMA_RESOURCE = 467
+      integer, parameter :: LAPI_ERR_XLATE_FAILED = 468
+      integer, parameter :: LAPI_ERR_TGT_CONTEXT = 469
+      integer, parameter :: LAPI_ERR_SRC_BUFHNDL = 470
+      integer, parameter :: LAPI_ERR_TGT_BUFHNDL = 471
+      integer, parameter :: LAPI_ERR_NO_CNTR_REG = 472
+      integer, parameter :: LAPI_ERR_NO_CALLBACK_REG = 473
+      integer, parameter :: LAPI_ERR_BAD_NINTH_PARM = 474
       integer, parameter :: LAPI_MAX_ERR_STRING = 512

@@ -66,6 +66,8 @@ void begin(Context& context, const lapi_info_t& info) {
   context.any_purged = false;
   context.purges = 0;
   for (auto& address : context.addresses) address = nullptr;
+  context.addresses[kRdmaHandler] = reinterpret_cast<void*>(rdma_arrived);
+  context.rdma_notices.clear();
   context.purged = std::make_unique<std::atomic<bool>[]>(tasks);
   context.ways = std::make_unique<Statistics*[]>(tasks);
   for (unsigned i = 0; i < tasks; ++i) {

@@ -15,11 +15,14 @@
 #include "context/completion_threads.h"
 #include "context/errors.h"
 #include "context/handle_lock.h"
+#include "transfers/rdma.h"
 
 namespace lapi {
 
 inline constexpr unsigned kMostHandles = 16;
 inline constexpr int kAddressTable = 1024;
+// The index of rdma_arrived(), which no program can set.
+inline constexpr unsigned kRdmaHandler = kAddressTable;
 
 // Counts for one path: over a network, within a host, or to the task itself. Racing threads may
 // lose counts; exact ones would slow down every message.
@@ -46,11 +49,12 @@ struct Context {
   std::atomic<int> timeout = 0;
   std::atomic<int> ack_threshold = 0;
   std::atomic<bool> interrupts = true;
-  std::array<std::atomic<void*>, kAddressTable> addresses{};
+  std::array<std::atomic<void*>, kAddressTable + 1> addresses{};
   std::unique_ptr<std::atomic<bool>[]> purged;
   std::atomic<unsigned> purges = 0;  // number of purges so far
   CompletionThreads completions;
   HandleLock lock;
+  RdmaNotices rdma_notices;
   Statistics within_host;
   Statistics to_itself;
   Statistics over_network;

@@ -79,7 +79,8 @@ void complete(std::unique_ptr<Arrival> arrival) {
 template <typename Function>
 Function* function_of(const Context& context, uint64_t handler) {
   void* found = reinterpret_cast<void*>(handler);
-  if (handler < kAddressTable) found = context.addresses[handler].load(std::memory_order_acquire);
+  if (handler < context.addresses.size())
+    found = context.addresses[handler].load(std::memory_order_acquire);
   return reinterpret_cast<Function*>(found);
 }
 

@@ -102,7 +102,8 @@ extern "C" int PLAPI_Util(lapi_handle_t hndl, lapi_util_t* util_cmd) {
     default:
       break;
   }
-  if (lapi::find_context(kCall, hndl) == nullptr) return LAPI_ERR_HNDL_INVALID;
+  lapi::Context* context = lapi::find_context(kCall, hndl);
+  if (context == nullptr) return LAPI_ERR_HNDL_INVALID;
   switch (util_cmd->Util_type) {
     case LAPI_REG_DDM_FUNC:
       return util_cmd->DdmFunc.status = LAPI_SUCCESS;
@@ -115,6 +116,12 @@ extern "C" int PLAPI_Util(lapi_handle_t hndl, lapi_util_t* util_cmd) {
     case LAPI_GET_THREAD_FUNC:
       lapi::give_functions(&util_cmd->ThreadFunc);
       return LAPI_SUCCESS;
+    case LAPI_REMOTE_RCXT:
+      return lapi::give_remote_context(kCall, *context, util_cmd->Rcxt);
+    case LAPI_XLATE_ADDRESS:
+      return lapi::translate_address(kCall, util_cmd->Pvo);
+    case LAPI_REGISTER_NOTIFICATION:
+      return lapi::register_notice(kCall, *context, util_cmd->RdmaNotify);
     default:
       return lapi::fail(kCall, LAPI_ERR_UTIL_CMD, "command %d",
                         static_cast<int>(util_cmd->Util_type));

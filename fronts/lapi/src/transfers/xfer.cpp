@@ -4,6 +4,7 @@
 
 #include "context/context.h"
 #include "synchronisation/counters.h"
+#include "transfers/rdma.h"
 #include "transfers/transfers.h"
 
 namespace lapi {
@@ -123,6 +124,10 @@ int run(const char* call, Context& context, lapi_xfer_t& cmd) {
     case LAPI_RMW_XFER: {
       const lapi_rmw_t& x = cmd.Rmw;
       return tell(call, context, x.tgt, x.shdlr, x.sinfo, run_rmw(call, context, x));
+    }
+    case LAPI_RDMA_XFER: {
+      const lapi_hwxfer_t& x = cmd.HwXfer;
+      return tell(call, context, x.tgt, x.shdlr, x.sinfo, rdma(call, context, x));
     }
     default:
       return fail(call, LAPI_ERR_XFER_CMD, "transfer type %d", static_cast<int>(cmd.Xfer_type));
