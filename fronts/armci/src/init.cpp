@@ -105,10 +105,11 @@ int PARMCI_Init_args(int*, char***) { return start("ARMCI_Init_args", nullptr); 
 int PARMCI_Init_thread(int) { return start("ARMCI_Init_thread", nullptr); }
 
 // armci.h declares it only where there is an MPI_Comm.
-__attribute__((visibility("default"))) int PARMCI_Init_mpi_comm(mpi_beside::Comm comm) {
+__attribute__((visibility("default"))) int PARMCI_Init_mpi_comm(mobius::mpi_beside::Comm comm) {
   return start("ARMCI_Init_mpi_comm", &comm);
 }
-__attribute__((visibility("default"))) int PARMCI_Init_thread_comm(int, mpi_beside::Comm comm) {
+__attribute__((visibility("default"))) int PARMCI_Init_thread_comm(int,
+                                                                   mobius::mpi_beside::Comm comm) {
   return start("ARMCI_Init_thread_comm", &comm);
 }
 
@@ -143,10 +144,10 @@ void PARMCI_Error(const char* message, int code) {
     std::snprintf(line, sizeof line,
                   "ARMCI, outside ARMCI_Init() ... ARMCI_Finalize(): %s (code %d)", text, code);
   }
-  if (mpi_beside::is_live()) {
+  if (mobius::mpi_beside::is_live()) {
     std::fprintf(stderr, "%s\n", line);
     std::fflush(stderr);
-    mpi_beside::abort(exit_code);
+    mobius::mpi_beside::abort(exit_code);
   }
   mob_abort(exit_code, line);
 }

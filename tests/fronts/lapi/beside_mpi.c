@@ -4,6 +4,8 @@
  * LAPI and an MPI in one process of two tasks. The heap moves into shared memory while other
  * libraries, such as UCX, watch the calls that map memory, and must stay whole.
  *
+ * Both count the same processes, or LAPI says that they do not.
+ *
  * beside_mpi ORDER: 0: LAPI begins and ends last; 1: MPI does; 2: LAPI begins and ends first
  */
 
@@ -22,6 +24,14 @@
   } while (0)
 
 enum { BLOCKS = 400, WORDS = 1000 };
+
+static void need_lapi(int code) {
+  char text[LAPI_MAX_ERR_STRING];
+  if (code == LAPI_SUCCESS) return;
+  LAPI_Msg_string(code, text);
+  fprintf(stderr, "%s\n", text);
+  exit(1);
+}
 
 /* Blocks of many sizes, freed in another order. */
 static void use_the_heap(void) {
@@ -48,16 +58,16 @@ int main(int argc, char** argv) {
   double mine, sum = -1;
   memset(&info, 0, sizeof info);
   if (order == 1) NEED(MPI_Init(&argc, &argv));
-  NEED(LAPI_Init(&handle, &info));
+  need_lapi(LAPI_Init(&handle, &info));
   NEED(LAPI_Qenv(handle, TASK_ID, &task));
   NEED(LAPI_Qenv(handle, NUM_TASKS, &tasks));
   if (order != 1) NEED(MPI_Init(&argc, &argv));
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  NEED(tasks != 2 || size != 2 || rank != task);
   use_the_heap();
   memory = calloc(WORDS, sizeof *memory);
-  NEED(LAPI_Address_init(handle, memory, places));
+  need_lapi(LAPI_Address_init(handle, memory, places));
+  NEED(tasks != 2 || size != 2 || rank != task);
   for (i = 0; i < WORDS; i++) words[i] = 1000L * task + i;
   NEED(LAPI_Setcntr(handle, &arrived, 0));
   NEED(LAPI_Put(handle, 1 - task, sizeof words, places[1 - task], words, NULL, NULL, &arrived));

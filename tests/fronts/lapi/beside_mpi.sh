@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# beside_mpi.sh MPI LIBRARIES HEADERS FOLDER: builds beside_mpi.c with one MPI (mpich, openmpi) and our
-# liblapi_r, and runs it under that MPI's launcher. 77 if it is not installed.
+# beside_mpi.sh MPI LIBRARIES HEADERS FOLDER MOBIUS: builds beside_mpi.c with one MPI (mpich, openmpi)
+# and our liblapi_r, and runs it under that MPI's launcher, then by `mobius run`, which LAPI must refuse
+# because each process is an MPI job of its own there. 77 if it is not installed.
 set -u
-mpi=$1 libraries=$2 headers=$3 folder=$4
+mpi=$1 libraries=$2 headers=$3 folder=$4 mobius=$5
 here=$(dirname -- "$0")
 
 skip() {
@@ -30,4 +31,15 @@ for order in 0 1 2; do
   printf 'order %s: %s\n' "$order" "$output"
   [ $status -eq 0 ] || exit 1
   [ "$(printf '%s\n' "$output" | grep -c ': right$')" -eq 2 ] || exit 1
+done
+# MPI first: LAPI_Init() refuses. LAPI first: the next call that exchanges addresses does.
+for order in 0:LAPI_Address_init 1:LAPI_Init; do
+  output=$("$mobius" run -n 2 "$program" "${order%%:*}" 2>&1 </dev/null)
+  status=$?
+  printf 'mobius run, order %s: %s\n' "$order" "$output"
+  [ $status -ne 0 ] || exit 1
+  case $output in
+    *"${order#*:}: MPI_COMM_WORLD has this process as rank 0 of 1, and LAPI as task"*) ;;
+    *) exit 1 ;;
+  esac
 done

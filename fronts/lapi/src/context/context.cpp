@@ -4,9 +4,11 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "context/program_memory.h"
 #include "messages/messages.h"
+#include "mpi_beside.h"
 #include "synchronisation/counters.h"
 
 namespace lapi {
@@ -36,9 +38,9 @@ int check_info(const char* call, const lapi_handle_t* hndl, const lapi_info_t* i
 }
 
 int join_job(const char* call) {
-  began_job = mob_initialized() == 0;
-  if (began_job && mob_init() != MOB_OK) {
-    return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());
+  if (mob_initialized() == 0) {
+    began_job = mob_init() == MOB_OK;
+    if (!began_job) return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());
   }
   if (mob_parent() != MOB_BRIDGE_NONE) {
     return fail(
@@ -46,6 +48,7 @@ int join_job(const char* call) {
         "mob_spawn() started this process; LAPI needs tasks numbered from 0, which only the "
         "processes of `mobius run -n` are");
   }
+  if (const int error = check_mpi(call)) return error;
   // Every address of a task may be a target.
   if (expose_program() != MOB_OK || register_messages() != MOB_OK) {
     return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());
@@ -108,6 +111,27 @@ int refuse_target(const char* call, const Context& context, unsigned target) {
 int check_may_wait(const char* call) {
   if (handler_depth == 0) return LAPI_SUCCESS;
   return fail(call, LAPI_ERR_IN_HANDLER, "a header or inline completion handler must not wait");
+}
+
+int check_mpi(const char* call) {
+  static std::atomic<bool> agrees = false;
+  // A program that made the job itself may have made it of any processes.
+  if (!began_job || agrees.load(std::memory_order_relaxed)) return LAPI_SUCCESS;
+  namespace mpi = mobius::mpi_beside;
+  mpi::Comm world = 0;
+  int rank = -1;
+  int size = 0;
+  if (!mpi::is_live() || !mpi::world(&world) || !mpi::place(world, &rank, &size)) {
+    return LAPI_SUCCESS;
+  }
+  if (rank != mob_rank() || size != mob_size()) {
+    return fail(call, LAPI_ERR_NO_ENVIRONMENT,
+                "MPI_COMM_WORLD has this process as rank %d of %d, and LAPI as task %d of %d; "
+                "start the program with the launcher of its MPI (mpirun, mpiexec)",
+                rank, size, mob_rank(), mob_size());
+  }
+  agrees.store(true, std::memory_order_relaxed);
+  return LAPI_SUCCESS;
 }
 
 bool a_task_ended(const Context& context, unsigned* task) {
@@ -210,7 +234,7 @@ extern "C" int PLAPI_Term(lapi_handle_t hndl) {
   if (!context->interrupts.exchange(true)) static_cast<void>(lapi::allow_interrupts());
   if (--lapi::live_contexts > 0) return LAPI_SUCCESS;
   lapi::withdraw_program();
-  if (lapi::began_job && mob_finalize() != MOB_OK) {
+  if (std::exchange(lapi::began_job, false) && mob_finalize() != MOB_OK) {
     return lapi::fail(kCall, LAPI_ERR_UNKNOWN, "%s", mob_last_error());
   }
   return LAPI_SUCCESS;

@@ -115,6 +115,10 @@ struct InHandler {
 };
 int check_may_wait(const char* call);
 
+// An error if the program's MPI counts other processes than LAPI does, as it does under `mobius
+// run`, where each process is an MPI job of its own. A program may initialise MPI after LAPI.
+int check_mpi(const char* call);
+
 inline void Context::push(unsigned target) {
   if (ways[target] == &over_network && handler_depth == 0) [[unlikely]] {
     mob_poll();
