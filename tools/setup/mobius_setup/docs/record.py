@@ -222,7 +222,8 @@ def _dynamic(root: Path) -> list[Figure]:
             {"key": f"spawn {count}", "spawn_ms": spawn, "put_ms": put, "launches": LAUNCHES}
         )
     text = _launched(root, "dynamic_bench", "compare")
-    for name, world, spawned, ratio in re.findall(r"^(.+): ([\d.]+) ([\d.]+) ([\d.]+)$", text, re.M):
+    line = re.compile(r"^(.+): ([\d.]+) ([\d.]+) ([\d.]+)$", re.M)
+    for name, world, spawned, ratio in line.findall(text):
         figures.append(
             {"key": name, "world_ns": float(world), "ns": float(spawned), "ratio": float(ratio)}
         )
