@@ -89,8 +89,7 @@ extern "C" int PLAPI_Msgpoll(lapi_handle_t hndl, unsigned int cnt, lapi_msg_info
   if (received) flags |= LAPI_RECV_COMPLETE;
   if (sent && received) flags |= LAPI_BOTH_COMPLETE;
   if (flags == 0) flags = LAPI_DISP_CNTR;
-  *info = {};
-  info->status = static_cast<lapi_msg_state_t>(flags);
+  *info = {static_cast<lapi_msg_state_t>(flags), {}};
   return LAPI_SUCCESS;
 }
 LAPI_TWIN(Msgpoll)
