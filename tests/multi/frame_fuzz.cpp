@@ -253,12 +253,13 @@ class Fuzz {
     }
   }
 
-  // Processes a frame of these records.
+  // Processes a frame of these records, and the rest of its last message.
   void take(const FrameHeader& header, Bytes frame) {
     frame.resize(std::min(frame.size(), kMostBytes));
     Link link(engine_.network(), engine_.peers().rank(), engine_.progress(), endpoint_,
               engine_.messages(), 1, 0);
     accept(link, header, frame);
+    end_message(link, header);
   }
 
   void take_whole(const Message& message) {
@@ -379,6 +380,25 @@ class Fuzz {
     static_cast<void>(link.accept(header, place, frame.size()));
   }
 
+  // A link keeps one message of which only the beginning has come. This link ends with its frame,
+  // so nothing would free what the message's handler has allocated: the missing bytes, up to 2 MiB,
+  // come now. A record of more bytes than are missing is invalid and has no effect.
+  void end_message(Link& link, FrameHeader header) {
+    constexpr size_t kMostAtOnce = size_t{1} << 15;
+    static const std::vector<Bytes> rests = [this] {
+      std::vector<Bytes> made;
+      for (size_t bytes = kMostAtOnce; bytes != 0; bytes /= 2) {
+        append_record(kMore, Bytes(bytes, 0x5a), made.emplace_back());
+      }
+      return made;
+    }();
+    header.wants_report = 0;
+    int left = 64;
+    for (const Bytes& rest : rests) {
+      while (left > 0 && link.accept(header, rest.data(), rest.size())) --left;
+    }
+  }
+
   Engine& engine_;
   const std::vector<Bytes> frames_;
   std::mt19937_64 random_;
@@ -416,9 +436,12 @@ int take_input(const uint8_t* data, size_t size) {
   // A byte that no record uses.
   const uint32_t wants_report = size > 8 ? data[8] % 3 : 0;
   guided_fuzz->take(plain_header(wants_report), guided_files->to_memory({data, data + size}));
-  // Sends the answers, which otherwise take all memory in some minutes.
+  // Sends the answers, which otherwise take all memory in some minutes. The other rank may be busy,
+  // or take no more of them: then they wait for the next input.
+  const auto& messages = mobius::engine::engine().messages();
   static unsigned inputs = 0;
   if (++inputs % 16 == 0) need(mob_poll(), "mob_poll");
+  for (int polls = 0; polls < 1000 && messages.has_queued(); ++polls) need(mob_poll(), "mob_poll");
   return 0;
 }
 
