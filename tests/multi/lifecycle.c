@@ -545,6 +545,46 @@ static void moved_huge_pages(void) {
   CHECK(mob_finalize() == MOB_OK);
 }
 
+static long mapping_count(void) {
+  long lines = 0;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  CHECK(maps != NULL);
+  if (maps == NULL) return -1;
+  for (int c = getc(maps); c != EOF; c = getc(maps)) lines += c == '\n';
+  fclose(maps);
+  return lines;
+}
+
+static void* do_nothing(void* argument) { return argument; }
+
+/* Freed allocations between others take mappings, of which the kernel allows a process so many: the
+   program keeps half of them. */
+static void freed_in_between(void) {
+  enum { COUNT = 67000 };
+  long most = 0;
+  FILE* limit = fopen("/proc/sys/vm/max_map_count", "r");
+  CHECK(limit != NULL && fscanf(limit, "%ld", &most) == 1);
+  if (limit != NULL) fclose(limit);
+  CHECK(mob_init() == MOB_OK);
+  mob_mem_t* blocks = calloc(COUNT, sizeof *blocks);
+  CHECK(blocks != NULL);
+  int made = 0;
+  while (made < COUNT && mob_mem_alloc(64, &blocks[made]) == MOB_OK) ++made;
+  if (made < COUNT || most > COUNT) {
+    printf("SKIP: %d allocations of %d, %ld mappings allowed: %s\n", made, COUNT, most,
+           mob_last_error());
+    skipped = 1;
+  }
+  for (int i = 0; i < made; i += 2) CHECK(mob_mem_free(blocks[i]) == MOB_OK);
+  CHECK(skipped || mapping_count() < most / 2);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, do_nothing, NULL) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  for (int i = 1; i < made; i += 2) CHECK(mob_mem_free(blocks[i]) == MOB_OK);
+  free(blocks);
+  CHECK(mob_finalize() == MOB_OK);
+}
+
 static pthread_t first_thread;
 
 /* Continues after the main() of a program has ended. */
@@ -659,6 +699,8 @@ int main(int argc, char** argv) {
     forbidden_buffer();
   } else if (strcmp(test, "moved_huge_pages") == 0) {
     moved_huge_pages();
+  } else if (strcmp(test, "freed_in_between") == 0) {
+    freed_in_between();
   } else if (strcmp(test, "rank_without_descriptors") == 0) {
     rank_without_descriptors();
   } else if (strcmp(test, "leader_without_descriptors") == 0) {
