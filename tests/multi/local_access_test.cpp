@@ -164,20 +164,31 @@ TEST(LocalAccess, RecordedPutsFromMemoryThatIsNotReadableFailAlone) {
     std::vector<unsigned char> good(kRow, 9);
     // Neighbours at both sides, which become one operation, run into the memory.
     const unsigned char* const from = guarded.inside() - (kRows / 2) * kRow;
+    // One that is not recorded fails at once, the others by the flush.
+    int errors = 0;
+    const auto note = [&errors](mob_status_t status) {
+      EXPECT_TRUE(status == MOB_OK || status == MOB_ERR_ARGUMENT) << mob_last_error();
+      if (status != MOB_OK) ++errors;
+    };
     for (int row = 0; row < kRows; ++row) {
-      EXPECT_EQ(mob_put_nbi(target, memory.at(target, row * kRow), from + row * kRow, kRow), MOB_OK)
-          << mob_last_error();
+      const mob_status_t status =
+          mob_put_nbi(target, memory.at(target, row * kRow), from + row * kRow, kRow);
+      if (row < kRows / 2) {
+        EXPECT_EQ(status, MOB_OK) << mob_last_error();
+      }
+      note(status);
     }
-    EXPECT_EQ(mob_flush(target), MOB_ERR_ARGUMENT) << mob_last_error();
+    note(mob_flush(target));
+    EXPECT_GT(errors, 0);
+    errors = 0;
     // Others are carried out.
     for (int row = 0; row < kRows; row += 4) {
       EXPECT_EQ(mob_put_nbi(target, memory.at(target, row * kRow), good.data(), kRow), MOB_OK);
       const unsigned char* bad = guarded.inside() + row * (kRow + 8);
-      const mob_status_t status =
-          mob_put_nbi(target, memory.at(target, (row + 2) * kRow), bad, kRow);
-      EXPECT_TRUE(status == MOB_OK || status == MOB_ERR_ARGUMENT) << mob_status_name(status);
+      note(mob_put_nbi(target, memory.at(target, (row + 2) * kRow), bad, kRow));
     }
-    EXPECT_EQ(mob_flush(target), MOB_ERR_ARGUMENT) << mob_last_error();
+    note(mob_flush(target));
+    EXPECT_GT(errors, 0);
     EXPECT_EQ(mob_flush(target), MOB_OK) << mob_last_error();
   }
   barrier();
