@@ -372,6 +372,50 @@ def test_a_flood_of_connections_holds_nothing_up(launcher: Launcher, user: int) 
     assert "was killed by signal 9 (Killed); the other 2 ranks were ended" in err
 
 
+def preload(launcher: Launcher, text: str) -> str:
+    """The name of a library to preload, compiled from the text."""
+    source = launcher.folder / "preload.c"
+    library = launcher.folder / "preload.so"
+    source.write_text(text)
+    words = ["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(words, check=True)
+    return str(library)
+
+
+# Another connection waits whenever accept4() is called, as in a flood faster than the launcher.
+ENDLESS_FLOOD = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int accept4(int socket, struct sockaddr* address, socklen_t* length, int flags) {
+  int (*real)(int, struct sockaddr*, socklen_t*, int) = dlsym(RTLD_NEXT, "accept4");
+  const int result = real(socket, address, length, flags);
+  int both[2];
+  if (result >= 0 || errno != EAGAIN) return result;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | flags, 0, both) != 0) return -1;
+  close(both[1]);
+  return both[0];
+}
+"""
+
+
+def test_a_flood_that_never_pauses_holds_nothing_up(launcher: Launcher) -> None:
+    """Each turn of the launcher accepts a bounded number of connections."""
+    flood = {"LD_PRELOAD": preload(launcher, ENDLESS_FLOOD)}
+    program = rank_program(
+        "s, reply, fds = join()",
+        "say(f'joined.{rank}')",
+        "until('joined.0'); until('joined.1'); until('joined.2')",
+        "if rank == 1: os.kill(os.getpid(), 9)",
+        "time.sleep(1000)",
+    )
+    done = launcher.run("-n", "3", *program, env=flood)
+    assert done.returncode == 137
+    assert b"was killed by signal 9 (Killed); the other 2 ranks were ended" in done.stderr
+
+
 # Lets accept4() fail from its second call on with the error named in the environment.
 FAILING_ACCEPT = """
 #define _GNU_SOURCE
@@ -396,13 +440,8 @@ int accept4(int socket, struct sockaddr* address, socklen_t* length, int flags) 
 
 
 def accept_that_fails(launcher: Launcher, error: int, failures: int) -> dict[str, str]:
-    source = launcher.folder / "accept.c"
-    library = launcher.folder / "accept.so"
-    source.write_text(FAILING_ACCEPT)
-    words = ["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
-    subprocess.run(words, check=True)
     return {
-        "LD_PRELOAD": str(library),
+        "LD_PRELOAD": preload(launcher, FAILING_ACCEPT),
         "ACCEPT_FAILURES": str(failures),
         "ACCEPT_ERROR": str(error),
     }
