@@ -260,6 +260,11 @@ def test_lines_of_the_result_are_those_of_the_source() -> None:
         ("shared [THREADS] int a[THREADS];", 1, "compile with --threads=N"),
         ("shared [-1] int a[THREADS];", 1, "UPC_MAX_BLOCK_SIZE"),
         ("shared [2] int *p; shared [3] int *q;\nvoid f(void) { p = q; }", 2, "block sizes differ"),
+        (
+            "shared [2] int *shared p; shared [3] int *q;\nvoid f(void) { p = q; }",
+            2,
+            "block sizes differ",
+        ),
         ("shared [2] int *p; shared int *q;\nint f(void) { return p < q; }", 2, "block sizes"),
         ("shared int *p; int *q;\nvoid f(void) { p = q; }", 2, "cannot become a pointer to shared"),
         ("shared int *p; int *q;\nvoid f(void) { q = p; }", 2, "write the cast"),

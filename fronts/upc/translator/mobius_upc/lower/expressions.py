@@ -90,6 +90,9 @@ class Expressions:
                 return self.context.text(node)
             if cursors.kind_of(node) not in LVALUES and operation is not None:
                 return operation(self, node)
+            # The value of a private object, which Clang converts to the type of a shared one.
+            if not self.accesses.is_shared(node):
+                return self.value(node)
             if cursors.is_array(cursors.type_of(node)):
                 return self.accesses.place(node).pointer
             is_binary = cursors.kind_of(node) == Kind.BINARY_OPERATOR and operation is not None
