@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "api/transfer.h"
+#include "api/rma/transfer.h"
 
 #include <mobius/transfer.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mobius/strided.h>
 
-#include "api/transfer.h"
+#include "api/rma/transfer.h"
 
 using mobius::api::run_transfer;
 

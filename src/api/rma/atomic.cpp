@@ -2,7 +2,7 @@
 #include <mobius/atomic.h>
 
 #include "api/check.h"
-#include "api/transfer.h"
+#include "api/rma/transfer.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::run_transfer;

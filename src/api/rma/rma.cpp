@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/check.h"
-#include "api/transfer.h"
+#include "api/rma/transfer.h"
 #include "engine/rma/exposed/remap_cache.h"
 #include "engine/scheduler/append_run.h"
 #include "engine/segment/window/translation_cache.h"
