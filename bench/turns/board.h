@@ -5,7 +5,7 @@
 /**
  * @file
  * The board: a file that the conductor and all programs that take turns map. The instrument makes
- * it (mobius_instrument/turns.py knows the offsets).
+ * it (mobius_instrument/turns/board.py knows the offsets).
  *
  * A process that waits for a turn of its program sleeps in a futex of `turn`. The conductor changes
  * the words of a program only while all processes of that program wait.

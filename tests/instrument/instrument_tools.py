@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from mobius_instrument.cli import main
-from mobius_instrument.turns import FIRST_ROUND
+from mobius_instrument.turns.board import FIRST_ROUND
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = HERE.parents[1] / "tools" / "instrument"

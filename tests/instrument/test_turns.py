@@ -20,7 +20,7 @@ from mobius_instrument.libraries.mpi import MPI_CELLS
 from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.results import LibraryRecord, read_results
 from mobius_instrument.steps import group_of, takes_turns
-from mobius_instrument.turns import FIRST_ROUND, Board, Conductor
+from mobius_instrument.turns.board import FIRST_ROUND, Board, Conductor
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("MOBIUS_HOME_BIN") or ROOT / "build" / "release" / "bin")

@@ -4,8 +4,9 @@
 `docs/instrument-formats.md` is the contract between this package and the probes. Below, modules
 only use those further left:
 
-    errors, cells, stats, locations → machine → results, libraries → experiments → plan
-    → launch, progress → session → compare, presentation, export → cli
+    errors, cells, stats, locations → machine → turns/board → results, libraries → experiments
+    → plan → launch, progress → turns/concert → steps → session → compare, presentation, export
+    → cli
 
 Nothing here measures: times come from the probes alone.
 """

@@ -21,7 +21,7 @@ from mobius_instrument.machine.host import allowed_cpus
 from mobius_instrument.machine.processes import Ended, clean_environment, run_watched
 from mobius_instrument.plan import Plan
 from mobius_instrument.results import Outcome, Record
-from mobius_instrument.turns import Board
+from mobius_instrument.turns.board import Board
 
 _MOST_OUTPUT_BYTES: Final = 1 << 30
 _DETAIL_CHARACTERS: Final = 300

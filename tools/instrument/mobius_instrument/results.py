@@ -16,7 +16,7 @@ from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import Cell
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.machine.distance import Band, Ways, usual_band, ways_of
-from mobius_instrument.turns import FIRST_ROUND
+from mobius_instrument.turns.board import FIRST_ROUND
 
 if TYPE_CHECKING:
     from mobius_instrument.stats import Floats

@@ -15,7 +15,6 @@ from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import PROBE_EXPERIMENTS, Cell, format_bytes
-from mobius_instrument.concert import Concert, Part
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Job
 from mobius_instrument.launch import Launch, LaunchReport
@@ -38,7 +37,8 @@ from mobius_instrument.results import (
     set_aside,
 )
 from mobius_instrument.steps import Step, plan_steps
-from mobius_instrument.turns import FIRST_ROUND, PLACES_OF_GROUP
+from mobius_instrument.turns.board import FIRST_ROUND, PLACES_OF_GROUP
+from mobius_instrument.turns.concert import Concert, Part
 
 
 def _count(number: int, one: str, many: str) -> str:

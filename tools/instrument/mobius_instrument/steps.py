@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from mobius_instrument.cells import EXPERIMENTS, Cell
-from mobius_instrument.concert import Part
 from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
 from mobius_instrument.plan import Plan
-from mobius_instrument.turns import MOST_PROGRAMS, TURN_NS
+from mobius_instrument.turns.board import MOST_PROGRAMS, TURN_NS
+from mobius_instrument.turns.concert import Part
 
 # Their cells are told apart by more than times, take long each, or are of processes that come
 # later.

@@ -19,7 +19,7 @@ from mobius_instrument.stats import (
     ratio_within_rounds,
     summarise,
 )
-from mobius_instrument.turns import FIRST_ROUND
+from mobius_instrument.turns.board import FIRST_ROUND
 
 # The fewest common rounds that a ratio is computed from.
 _FEWEST_ROUNDS: Final = 3

@@ -26,7 +26,7 @@ from mobius_instrument.libraries.base import Library
 from mobius_instrument.machine.distance import Distance
 from mobius_instrument.plan import Plan
 from mobius_instrument.results import Outcome, Record
-from mobius_instrument.turns import Board, Conductor, take_precedence
+from mobius_instrument.turns.board import Board, Conductor, take_precedence
 
 _POLL_S: Final = 0.1
 # While programs are started one after the other.
