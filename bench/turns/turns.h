@@ -5,7 +5,7 @@
 /**
  * @file
  * Turns: programs of several libraries run on the same processors, one at a time, for milliseconds
- * each. What the machine does then hits all libraries alike.
+ * each. When the machine becomes slower, it becomes so for all libraries alike.
  *
  * Every process of a program (or thread, if the ranks are threads) opens the board and gives its
  * tasks to turns_run(). A task measures one cell, and calls turns_slice() where it would take its

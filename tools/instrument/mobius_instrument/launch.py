@@ -17,7 +17,6 @@ from mobius_instrument.libraries.base import Library
 from mobius_instrument.machine import shared_memory
 from mobius_instrument.machine.crowd import Meter
 from mobius_instrument.machine.distance import Distance, Ways, ways_of
-from mobius_instrument.machine.host import allowed_cpus
 from mobius_instrument.machine.processes import Ended, clean_environment, run_watched
 from mobius_instrument.plan import Plan
 from mobius_instrument.results import Outcome, Record
@@ -25,11 +24,6 @@ from mobius_instrument.turns.board import Board
 
 _MOST_OUTPUT_BYTES: Final = 1 << 30
 _DETAIL_CHARACTERS: Final = 300
-# Möbius leaves its processor to other programs when it has waited for 20 µs, and gets it back after
-# some ms. In turns that would measure the other programs: it waits longer. On a quiet machine this
-# changes nothing.
-_PATIENT: Final = {"MOBIUS_SPIN_NS": "2000000"}
-_IN_TURNS: Final = {"mobius": _PATIENT, "front": _PATIENT}
 
 
 @dataclass
@@ -162,8 +156,6 @@ class Launch:
             arguments += ["--turns", self._seat.board.place(self._seat.number)]
             arguments += ["--groups", ",".join(groups)]
         environment = {**self._library.environment, **self._job.environment, "LC_ALL": "C"}
-        if self._seat is not None and self._job.processes <= len(allowed_cpus()):
-            environment |= _IN_TURNS.get(self._library.record.kind, {})
         if self._job.by_messages:
             environment |= self._library.messages_environment
         hosts = self._library.hosts
