@@ -338,9 +338,8 @@ def _apex(s: Setting) -> list[Job]:
     words = (1, 16, 256, 4096, 65536) if not s.full else [1 << step for step in range(0, 17, 2)]
     suffixes = [f":k={k:g}" for k in places]
     cells = _cells("apex", ("get",), ("flush",), ("allocate",), *suffixes)
-    if (
-        not s.apart
-    ):  # Load instructions reach no other host, and UPC's take a message for each word.
+    # Load instructions reach no other host, and UPC's take a message for each word.
+    if not s.apart:
         memory = "shared" if s.library.suite_kind == "mpi" else "allocate"
         cells += _cells("apex", ("load",), ("flush",), (memory,), *suffixes)
     if not s.mobius:
