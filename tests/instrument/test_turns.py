@@ -81,7 +81,7 @@ def test_one_that_fails_in_its_turn_stops_nobody(turning: FakeInstrument, does: 
     assert ("mobius", PUT) in measured
 
 
-def test_an_interrupt_in_a_turn_leaves_nothing(turning: FakeInstrument) -> None:
+def test_an_interrupt_before_all_are_started_leaves_nothing(turning: FakeInstrument) -> None:
     pipe = turning.folder / "reached"
     os.mkfifo(pipe)
     turning.behave({CELLS[0]: f"wait:{pipe}"})
@@ -96,6 +96,50 @@ def test_an_interrupt_in_a_turn_leaves_nothing(turning: FakeInstrument) -> None:
     assert process.returncode == 130, errors
     assert not Path(f"/proc/{probe}").exists()
     assert processes_of(turning.folder) == []
+
+
+def children_of(process: int) -> dict[int, str]:
+    words = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return {int(pid): Path(f"/proc/{pid}/cmdline").read_text() for pid in words}
+
+
+def conductor_of(process: int) -> int:
+    (pid,) = (pid for pid, words in children_of(process).items() if "conductor" in words)
+    return pid
+
+
+@pytest.mark.parametrize(
+    ("number", "whom", "code"),
+    [
+        (signal.SIGINT, "instrument", 130),
+        (signal.SIGKILL, "instrument", -signal.SIGKILL),
+        (signal.SIGKILL, "conductor", 2),
+        (signal.SIGKILL, "fork", 2),
+    ],
+)
+def test_nothing_is_left_whoever_ends_in_a_turn(
+    turning: FakeInstrument, number: signal.Signals, whom: str, code: int
+) -> None:
+    words = arguments(turning, "mobius", "limits")
+    del words[words.index("--mpicc") : words.index("--mpicc") + 2]
+    words[words.index("--sizes") + 1] = ",".join(str(1 << power) for power in range(18))
+    process = subprocess.Popen(
+        turning.command(*words), env=turning.full_environment(), cwd=turning.folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    results = turning.out / "results.jsonl"
+    while not results.exists() or '"round"' not in results.read_text():
+        time.sleep(0.01)
+    conductor = conductor_of(process.pid)
+    fork = next(pid for pid in children_of(process.pid) if pid != conductor)
+    os.kill({"instrument": process.pid, "conductor": conductor, "fork": fork}[whom], number)
+    _, errors = process.communicate()
+    assert process.returncode == code, errors
+    if code == 2:
+        assert errors.endswith("measured cells are kept, the same command goes on\n")
+    while processes_of(turning.folder):  # without the instrument, they end by themselves
+        time.sleep(0.05)
+    assert turning.records("outcome") == []
 
 
 # Takes turns as a program does. `spins`: uses its processor while it waits.
@@ -157,6 +201,32 @@ def test_who_spins_is_stopped_for_the_turns_of_others(tmp_path: Path) -> None:
     assert rounds[-1]["stopped"] == [1]
     assert "T" in seen
     assert [program.returncode for program in programs] == [0, 0]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_nobody_stays_stopped_when_the_conductor_ends(tmp_path: Path, killed: bool) -> None:
+    board = Board(tmp_path / "board", 2)
+    programs = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM, board.place(number), how])
+        for number, how in enumerate(("sleeps", "spins"))
+    ]
+    try:
+        while not (board.waits(0) and board.waits(1)):
+            time.sleep(0.01)
+        conductor = Conductor(BIN / "conductor", board, 100_000, FIRST_ROUND, 1, (0, 1))
+        while state_of(programs[1].pid) != "T":
+            time.sleep(0.0005)
+        if killed:
+            os.kill(conductor_of(os.getpid()), signal.SIGKILL)
+        conductor.stop()
+        if killed:
+            board.wake_all(1)
+        assert state_of(programs[1].pid) != "T"
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+        board.close()
 
 
 def test_a_ratio_is_of_the_same_rounds(tmp_path: Path) -> None:

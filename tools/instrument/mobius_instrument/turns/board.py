@@ -122,12 +122,12 @@ class Conductor:
         """Whether it has ended: by itself only after all programs."""
         return self._process.poll() is not None
 
-    def stop(self) -> None:
-        """Ends it; no program is stopped then."""
+    def stop(self) -> int:
+        """Ends it; no program is stopped then, unless it had to be killed. Returns its exit code.
+        Its last rounds are still in `output`."""
         with contextlib.suppress(OSError):
             self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
         self._process.kill()
-        self._process.wait()
-        self.output.close()
+        return self._process.wait()

@@ -15,11 +15,13 @@ import selectors
 import signal
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from mobius_instrument.errors import InstrumentError
 from mobius_instrument.experiments import Job
 from mobius_instrument.launch import Launch, LaunchReport, Seat
 from mobius_instrument.libraries.base import Library
@@ -32,6 +34,7 @@ _POLL_S: Final = 0.1
 # While programs are started one after the other.
 _START_POLL_S: Final = 0.005
 _PR_SET_PDEATHSIG: Final = 1
+_KEPT: Final = "measured cells are kept, the same command goes on"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class _Child:
     pid: int
     pipe: int
     rest: bytes = b""
+    lines: list[bytes] = field(default_factory=list)  # to be taken
     report: LaunchReport | None = None
 
 
@@ -88,6 +92,7 @@ class Concert:
         self._index = index
         self._children: list[_Child] = []
         self._ending = False
+        self._heard = b""
         with (
             tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder,
             selectors.DefaultSelector() as self._selector,
@@ -105,13 +110,12 @@ class Concert:
             finally:
                 if conductor is not None:
                     conductor.stop()
+                    # A cell that has ended refers to its rounds.
+                    self._hear_rounds(conductor)
+                    conductor.output.close()
                 self._end_children()
                 self._board.close()
-        reports = []
-        for child in self._children:
-            report = child.report or LaunchReport(status="failed", detail="its watcher ended")
-            reports.append(report)
-        return reports
+        return [child.report for child in self._children if child.report]
 
     def _start(self, number: int) -> None:
         """Starts a launch and waits until it is ready: all others sleep meanwhile."""
@@ -137,13 +141,15 @@ class Concert:
                 os.close(reader)
                 self._watch(number, writer)
                 status = 0
+        except Exception:  # an error of the instrument, and no result of the library
+            traceback.print_exc()
         except BaseException:  # an interrupt, which the parent knows, too
             pass
         finally:
             os._exit(status)
 
     def _watch(self, number: int, writer: int) -> None:
-        """What a fork does."""
+        """The work of a fork: runs the launch, and tells its parent what it hears."""
         take_precedence()
 
         def tell(kind: str, content: object) -> None:
@@ -170,28 +176,29 @@ class Concert:
         })  # fmt: skip
 
     def _conduct(self, conductor: Conductor) -> None:
-        self._selector.register(conductor.output, selectors.EVENT_READ, None)
-        self._heard = b""
-        self._output: Any = conductor.output
+        self._selector.register(conductor.output, selectors.EVENT_READ, conductor)
         while any(child.pipe >= 0 for child in self._children):
             ended = conductor.has_ended
             self._hear(_POLL_S)
             self._tick(None)
-            if ended:
-                break  # Nobody gives turns any more: what still waits is ended.
-        self._hear_rounds()
+            if ended and any(child.pipe >= 0 for child in self._children):
+                raise InstrumentError(
+                    f"the conductor of the turns ended (exit code {conductor.stop()}) before the"
+                    f" programs did; {_KEPT}"
+                )
 
     def _hear(self, seconds: float) -> None:
         for key, _ in self._selector.select(seconds):
-            if key.data is None:
-                if not self._hear_rounds():
+            if isinstance(key.data, Conductor):
+                if not self._hear_rounds(key.data):
                     self._selector.unregister(key.fileobj)
             else:
                 self._hear_child(key.data)
 
-    def _hear_rounds(self) -> bool:
+    def _hear_rounds(self, conductor: Conductor) -> bool:
+        """Returns false at the end of its output."""
         try:
-            data = self._output.read()
+            data: bytes | None = conductor.output.read()
         except BlockingIOError:
             return True
         *lines, self._heard = (self._heard + (data or b"")).split(b"\n")
@@ -211,17 +218,26 @@ class Concert:
         except BlockingIOError:
             return
         *lines, child.rest = (child.rest + data).split(b"\n")
-        for line in lines:
-            self._take(child, *json.loads(line))
+        child.lines += lines
+        while child.lines:  # one by one: the end of the time budget may be noticed at any of them
+            self._take(child, child.lines.pop(0))
         if not data:
             self._selector.unregister(child.pipe)
             os.close(child.pipe)
             child.pipe = -1
+            if child.report is None:  # its fork may have been killed while its programs are stopped
+                self._board.wake_all(number)
             self._board.leave(number)
             os.waitpid(child.pid, 0)
             child.pid = 0
+            if child.report is None and not self._ending:
+                raise InstrumentError(f"a process of the instrument ended too early; {_KEPT}")
 
-    def _take(self, child: _Child, kind: str, content: Any) -> None:  # noqa: ANN401 # from JSON
+    def _take(self, child: _Child, line: bytes) -> None:
+        try:
+            kind, content = json.loads(line)
+        except ValueError:  # an interrupt cut it off
+            return
         if kind == "keep":
             self._keep(content)
         elif kind == "ended":
@@ -243,7 +259,7 @@ class Concert:
         deadline = time.monotonic() + 30
         while any(child.pid for child in self._children) and time.monotonic() < deadline:
             for key, _ in self._selector.select(_POLL_S):
-                if key.data is not None:
+                if not isinstance(key.data, Conductor):
                     self._hear_child(key.data)
         for child in self._children:
             if child.pid:
