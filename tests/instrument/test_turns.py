@@ -68,16 +68,20 @@ def test_all_are_measured_in_the_same_rounds(turning: FakeInstrument) -> None:
     assert sorted(times) == sorted(rounds)
 
 
-@pytest.mark.parametrize("does", ["crash", "abort"])
-def test_one_that_fails_in_its_turn_stops_nobody(turning: FakeInstrument, does: str) -> None:
-    turning.behave({CELLS[1]: does})
+# Five: more than launches that may fail in a row, but each has a result.
+@pytest.mark.parametrize(("does", "times"), [("crash", 5), ("abort", 1)])
+def test_one_that_fails_in_its_turn_stops_nobody(
+    turning: FakeInstrument, does: str, times: int
+) -> None:
+    failing = CELLS[1 : 2 * times : 2]
+    turning.behave(dict.fromkeys(failing, does))
     done = turning.run(*arguments(turning, "mobius", "mpicc1"))
     assert done.returncode == 0, done.stderr
-    assert {cell: status for cell, [(status, _)] in turning.outcomes().items()} == {
-        CELLS[1]: "crashed"
-    }
+    assert {cell: status for cell, [(status, _)] in turning.outcomes().items()} == dict.fromkeys(
+        failing, "crashed"
+    )
     measured = {(one["library"], one["cell"]) for one in turning.records("samples")}
-    assert {("mpicc1", cell) for cell in CELLS if cell != CELLS[1]} <= measured
+    assert {("mpicc1", cell) for cell in CELLS if cell not in failing} <= measured
     assert ("mobius", PUT) in measured
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -330,24 +331,18 @@ class _Session:
             self._given_up[library.name].update(cells)
 
     def _measure_in_turns(self, step: Step) -> None:
-        labels = ", ".join(dict.fromkeys(part.library.record.label for part in step.parts))
         what = f"{step.experiment}, {_count(len(step.parts), 'program', 'programs')} in turns"
         if step.parts[0].job.processes != PROCESSES:
             what += f" of {step.parts[0].job.processes} processes"
         self._progress.begin(what + _again(step.repeat), step.seconds)
         places = _Places(step)
         parts = list(step.parts)
-        for index in range(max(part.job.barren for part in parts)):
+        barren: Counter[object] = Counter()
+        index = 0
+        while parts:
             reports = self._concert(step, parts, index, places)
-            parts = self._go_on_with(step, parts, reports)
-            if not parts:
-                break
-        for part in parts:
-            cells = list(part.groups)
-            report = LaunchReport(status="crashed", detail=f"too many launches failed ({labels})")
-            self._give_up(
-                part.library, step.repeat, cells, report, part.job.barren, part.job.barren
-            )
+            parts = self._go_on_with(step, parts, reports, barren)
+            index += 1
         self._progress.end()
 
     def _concert(
@@ -384,10 +379,15 @@ class _Session:
                 self._done.setdefault((record["library"], repeat), set()).update(record["ended"])
 
     def _go_on_with(
-        self, step: Step, parts: Sequence[Part], reports: Sequence[LaunchReport]
+        self,
+        step: Step,
+        parts: Sequence[Part],
+        reports: Sequence[LaunchReport],
+        barren: Counter[object],
     ) -> list[Part]:
-        """The launches to make again: what a failed cell has kept from being measured, beside
-        Möbius, with which it is compared."""
+        """The launches to make again: the cells that a failed one has kept from being measured,
+        beside Möbius, with which they are compared. `barren` counts the launches of each part that
+        had no result, in a row."""
         again: list[Part] = []
         for part, report in zip(parts, reports, strict=True):
             self._finished(part.library, step.repeat, report.ended)
@@ -395,10 +395,12 @@ class _Session:
             left = [cell for cell in part.cells if cell not in report.ended and cell not in failed]
             given_up = self._given_up[part.library.name]
             left = [cell for cell in left if cell not in given_up]
+            this, most = (part.library.name, part.job.cells), part.job.barren
+            barren[this] = 0 if report.ended else barren[this] + 1
             if not left:
                 continue
-            if not report.ended and not failed:
-                self._give_up(part.library, step.repeat, left, report, 0, part.job.barren)
+            if (not report.ended and not failed) or barren[this] == most:
+                self._give_up(part.library, step.repeat, left, report, barren[this], most)
                 continue
             again.append(replace(part, groups={cell: part.groups[cell] for cell in left}))
         names = {part.library.name for part in again}
