@@ -204,8 +204,7 @@ void Engine::give_memory_back() {
   drop_own_regions(segment_);
 }
 
-// Waits until every live process of the host that is connected with this one has come to its end.
-void Engine::await_others() {
+void Engine::start_leaving() {
   peers_.job().start_leaving();
   // Orders the change before the loads of sleepers.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -215,6 +214,11 @@ void Engine::await_others() {
       waiter_.ring_after_fence(peers_.job().rank_at(index));
     }
   }
+}
+
+// Waits until every live process of the host that is connected with this one is leaving.
+void Engine::await_others() {
+  job::HostGroup& host = peers_.host();
   mob_rank_t next = 0;  // processes before it have come or will not come
   const auto all_came = [&] {
     for (; next < host.bound(); ++next) {

@@ -135,7 +135,10 @@ class Engine {
   mob_status_t start_as_guest(const GuestSeat& seat);
   // From now on the other processes know that this one makes no more collective calls.
   void end_calls();
-  // `all_met` says whether every process of the job is known here to have come to its end.
+  // From now on the other processes know that this one uses no memory of theirs any more.
+  void start_leaving();
+  // Waits until they do so, too, and leaves the job. `all_met` says whether every process of the
+  // job is known here to have come to its end.
   void stop(bool all_met);
 
   const base::Settings& settings() const { return settings_; }

@@ -217,25 +217,6 @@ mob_status_t join(const char* call, Engine& home, const Team& team, const Told& 
   return MOB_OK;
 }
 
-// Ends a guest whose bridge has ended. Collective over the guests of the world.
-void end_guest(size_t tag) {
-  const std::unique_ptr<Guest> guest(guests[tag].load(std::memory_order_relaxed));
-  Engine& engine = *guest->engine;
-  engine.end_calls();
-  const bool all_met = quiesce(engine);
-  {
-    const std::scoped_lock lock(polling, exposing);
-    guests[tag].store(nullptr, std::memory_order_relaxed);
-    guests_live.fetch_sub(1, std::memory_order_relaxed);
-  }
-  // Inlined operations do not reach the window any more.
-  for (const mob_rank_t rank : guest->public_numbers) {
-    if (rank >= 0) target_forget_all(rank, guest->base, guest->bytes);
-  }
-  engine.stop(all_met);
-  ReservedTag::give_back(tag);
-}
-
 }  // namespace
 
 mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
@@ -332,20 +313,44 @@ mob_status_t disconnect_guest(const char* call, uint64_t handle) {
   Engine& engine = engine_of_handle(handle);
   const mob_status_t status = engine.bridges().disconnect(call, handle);
   const std::string text = status != MOB_OK ? mob_last_error() : "";
-  end_guest(tag_of_handle(handle));
+  engine.end_calls();
+  const bool all_met = quiesce(engine);
+  engine.start_leaving();
+  remove_guest(engine, all_met);
   return status != MOB_OK ? fail(status, "%s", text.c_str()) : MOB_OK;
 }
 
-void end_guests() {
-  for (size_t tag = 1; tag < guests.size(); ++tag) {
-    const Guest* const guest = guests[tag].load(std::memory_order_relaxed);
-    if (guest == nullptr) continue;
-    Engine& engine = *guest->engine;
-    static_cast<void>(engine.completion().complete_all("mob_finalize"));
-    static_cast<void>(engine.messages().flush_all(Whose::kEveryones));
-    engine.bridges().end();
-    end_guest(tag);
+std::vector<Engine*> guest_engines() {
+  std::vector<Guest*> found;
+  for (const std::atomic<Guest*>& each : guests) {
+    Guest* const guest = each.load(std::memory_order_relaxed);
+    if (guest != nullptr) found.push_back(guest);
   }
+  // Tags may differ between processes; the numbers of the others do not.
+  std::ranges::sort(found, {}, &Guest::first);
+  std::vector<Engine*> engines;
+  for (const Guest* guest : found) engines.push_back(guest->engine.get());
+  return engines;
+}
+
+void remove_guest(Engine& engine, bool all_met) {
+  size_t tag = 1;
+  const auto is_its = [&](const Guest* guest) {
+    return guest != nullptr && guest->engine.get() == &engine;
+  };
+  while (!is_its(guests[tag].load(std::memory_order_relaxed))) ++tag;
+  const std::unique_ptr<Guest> guest(guests[tag].load(std::memory_order_relaxed));
+  {
+    const std::scoped_lock lock(polling, exposing);
+    guests[tag].store(nullptr, std::memory_order_relaxed);
+    guests_live.fetch_sub(1, std::memory_order_relaxed);
+  }
+  // Inlined operations do not reach the window any more.
+  for (const mob_rank_t rank : guest->public_numbers) {
+    if (rank >= 0) target_forget_all(rank, guest->base, guest->bytes);
+  }
+  engine.stop(all_met);
+  ReservedTag::give_back(tag);
 }
 
 void forget_guests() {

@@ -120,8 +120,10 @@ mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_
                              std::string_view where, uint64_t seconds, uint64_t* handle);
 // Ends the bridge of a guest, and the guest. Collective over all processes of the bridge.
 mob_status_t disconnect_guest(const char* call, uint64_t handle);
-// Ends all guests; waits for the processes that they are connected with.
-void end_guests();
+// The engines of all guests. Processes of a job have those that they share in the same order.
+std::vector<Engine*> guest_engines();
+// Ends a guest, whose engine has started to leave; `all_met` as in Engine::stop().
+void remove_guest(Engine& engine, bool all_met);
 // In a child of fork(): nothing of the guests may be used or freed.
 void forget_guests();
 

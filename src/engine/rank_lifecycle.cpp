@@ -233,22 +233,32 @@ mob_status_t engine_stop() {
     if (const mob_status_t status = withdraw_rank()) return status;
   }
   Engine& stopping = engine();
-  if (any_guests()) end_guests();
   static_cast<void>(stopping.router().fence());  // carries out operations that are held back
   stopping.waiter().issue_recorded();
-  if (stopping.bridges().any()) {
-    static_cast<void>(stopping.completion().complete_all("mob_finalize"));
-    static_cast<void>(stopping.messages().flush_all(Whose::kEveryones));
-    stopping.bridges().end();
+  // Two jobs may each be guests of the other. So this process says in every job that it has come
+  // so far before it waits for others in one.
+  std::vector<Engine*> engines = guest_engines();
+  engines.push_back(&stopping);
+  for (Engine* each : engines) {
+    if (!each->bridges().any()) continue;
+    static_cast<void>(each->completion().complete_all("mob_finalize"));
+    static_cast<void>(each->messages().flush_all(Whose::kEveryones));
+    each->bridges().announce_end();
   }
+  for (Engine* each : engines) each->bridges().await_ends();
   // Handlers may call any function, so this comes before the library stops being live.
-  stopping.end_calls();
-  const bool all_met = quiesce(stopping);
+  std::vector<bool> all_met;
+  for (Engine* each : engines) {
+    each->end_calls();
+    all_met.push_back(quiesce(*each));
+    each->start_leaving();
+  }
+  for (size_t i = 0; i + 1 < engines.size(); ++i) remove_guest(*engines[i], all_met[i]);
   {
     const std::lock_guard lock(live_mutex);
     if (--live_ranks == 0) set_size(0);
   }
-  stopping.stop(all_met);
+  stopping.stop(all_met.back());
   thread_engine = nullptr;
   if (thread_rank.seat != nullptr) {
     thread_rank.engine.reset();

@@ -183,6 +183,22 @@ void reach() {
 // Both sides stay connected until the end of the jobs.
 void stay() { failures += exercise(merged(join()), false); }
 
+// Each job connects to the other one, and both stay connected until their end.
+void both_ways() {
+  const mob_bridge_t first = join();
+  const std::string own_name = name;
+  const mob_port_t own_port = port;
+  name += "-back";
+  accepts = !accepts;
+  if (accepts && is_root()) OK(mob_port_open(name.c_str(), &port, nullptr));
+  const mob_bridge_t second = join();
+  if (accepts) OK(mob_port_close(port));
+  accepts = !accepts;
+  name = own_name;
+  port = own_port;
+  for (const mob_bridge_t bridge : {first, second}) failures += exercise(merged(bridge), false);
+}
+
 // Sends something that is no greeting to the port's name.
 void shout() {
   sockaddr_un address{};
@@ -322,7 +338,7 @@ struct Step {
 };
 const Step kSteps[] = {{"numbers", numbers}, {"operations", operations}, {"parts", parts},
                        {"reach", reach},     {"strangers", strangers},   {"killed", killed},
-                       {"stay", stay},       {"misuse", misuse}};
+                       {"stay", stay},       {"misuse", misuse},         {"both_ways", both_ways}};
 
 }  // namespace
 

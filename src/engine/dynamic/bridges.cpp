@@ -156,19 +156,22 @@ bool Bridges::any() {
   return found;
 }
 
-void Bridges::end() {
+void Bridges::announce_end() {
+  live_.for_each([&](Bridge& bridge) {
+    bridge.header->end_of(bridge.all->rank()).store(1, std::memory_order_release);
+  });
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
+  live_.for_each([&](Bridge& bridge) {
+    for (mob_rank_t i = 0; i < bridge.all->size(); ++i) {
+      services_.waiter.ring_after_fence(bridge.all->map().world_rank(i));
+    }
+  });
+}
+
+void Bridges::await_ends() {
   std::vector<Bridge*> bridges;
   live_.for_each([&](Bridge& bridge) { bridges.push_back(&bridge); });
   if (bridges.empty()) return;
-  for (Bridge* bridge : bridges) {
-    bridge->header->end_of(bridge->all->rank()).store(1, std::memory_order_release);
-  }
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
-  for (const Bridge* bridge : bridges) {
-    for (mob_rank_t i = 0; i < bridge->all->size(); ++i) {
-      services_.waiter.ring_after_fence(bridge->all->map().world_rank(i));
-    }
-  }
   size_t next = 0;        // bridges before it have met
   mob_rank_t member = 0;  // and its members before this one
   const auto all_came = [&] {

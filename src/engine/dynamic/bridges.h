@@ -71,9 +71,11 @@ class Bridges {
   // Ends the connection and the bridge. Collective over all of its processes.
   mob_status_t disconnect(const char* call, uint64_t handle);
 
-  // Waits until the living processes of all bridges of this process have come to their end. All
-  // that this process has started is complete.
-  void end();
+  // Tells the processes of all bridges that this one has come to its end. All that it has started
+  // is complete.
+  void announce_end();
+  // Waits until the living processes of all bridges have done so, too.
+  void await_ends();
   void close();
 
  private:
