@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from mobius_instrument.cells import Cell
 from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
 from mobius_instrument.libraries.mpi import MPI_CELLS
+from mobius_instrument.presentation import write_report
 from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.results import LibraryRecord, read_results
 from mobius_instrument.steps import group_of, takes_turns
@@ -256,6 +258,43 @@ def test_a_ratio_is_of_the_same_rounds(tmp_path: Path) -> None:
     assert ratio.value == pytest.approx(1.03, abs=0.002)
     assert ratio.low > 1.02
     assert mobius.summaries[8].launches == 11
+
+
+COMPARED = {
+    "sync-cost:put:flush:allocate": 4,
+    "bandwidth:put:flush:allocate:dir=one:touch=1": 65536,
+    "atomics:fetch_op:flush:allocate:word=one:procs=2": 8,
+    "apex:get:flush:allocate:k=1": 8,
+    "pingpong:put:flush:allocate": 8,
+    "pingpong:sendrecv:none:local": 8,
+}
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_no_sentence_compares_times_of_other_rounds(tmp_path: Path, together: bool) -> None:
+    run = SyntheticRun(tmp_path / "run" / "results.jsonl")
+    run.library("mobius", "Möbius 1.0", "mobius")
+    run.library("lapi", "LAPI", "front")
+    run.library("mpich", "Some MPI 1.0")
+    for number in range(12):
+        run.round(number)
+    for cell, size in COMPARED.items():
+        run.in_rounds("mobius", cell, 100.0, sizes=(size,))
+        if together:
+            run.in_rounds("mpich", cell, 200.0, sizes=(size,))
+        else:
+            run.series("mpich", cell, lambda *_: 50.0, sizes=(size,))
+    run.in_rounds("lapi", PUT.replace("completion", "pingpong"), 120.0)
+    write_report(read_results(run.write()), tmp_path)
+    page = re.sub(r"<[^>]*>", "\0", (tmp_path / "index.html").read_text(encoding="utf-8"))
+    # In a table a cell has no sentence.
+    said = {
+        re.sub(r"\s+", " ", text).partition(":")[0][:24]
+        for text in page.split("\0")
+        if "Some MPI" in text and re.search(r"[\d.] times|slower than|faster than", text)
+    }
+    assert (len(said) >= 5) == together, said
+    assert together or not said
 
 
 def test_who_takes_turns() -> None:

@@ -255,6 +255,8 @@ def limit_sentences(analysis: Analysis) -> list[str]:
         own = analysis.best(experiment, "put", mobius) if mobius else None
         if not limits or own is None or size not in own.summaries:
             continue
+        if not analysis.comparable(own, limits[0], size):
+            continue
         ratio = analysis.ratio(own, limits[0], size)
         action = "reaches a polling partner" if experiment == "pingpong" else "completes"
         sentences.append(
@@ -264,6 +266,8 @@ def limit_sentences(analysis: Analysis) -> list[str]:
         )
     messages = [s for s in analysis.of("pingpong", "sendrecv") if small in s.summaries]
     own = analysis.best("pingpong", "put", mobius) if mobius else None
+    if own is not None and small in own.summaries:
+        messages = [one for one in messages if analysis.comparable(own, one, small)]
     if messages and own is not None and small in own.summaries:
         fastest = min(messages, key=lambda series: series.summaries[small].median)
         ratio = analysis.ratio(fastest, own, small)

@@ -104,8 +104,9 @@ def _table(screen: FirstScreen) -> str:
     return (
         f'<div class="scores">{table}</div><p class="note">Colour: time ÷ the shortest of the row.'
         " ✗: wrong data, a crash, an endless wait or, where the target computes, one that lasts as"
-        " long as its computation. Each library with its fastest synchronisation and memory; a"
-        " click shows the samples.</p>"
+        " long as its computation. The time where the target computes is the longest of all trials"
+        " of all operations, synchronisations and memories. Each library with its fastest"
+        " synchronisation and memory; a click shows the samples.</p>"
     )
 
 

@@ -178,7 +178,7 @@ def _busy_target(analysis: Analysis, libraries: list[str]) -> Question:
             word = "fail" if breaks else "wait"
             scores[library] = Score(failure=f"{len(waits | breaks)} of {total} {word}")
         elif longest > 0:
-            remark = f"the longest of {total} kinds of operation"
+            remark = f"the slowest trial of the slowest of {total} kinds of operation"
             scores[library] = Score(longest, remark=remark)
         else:
             scores[library] = Score()

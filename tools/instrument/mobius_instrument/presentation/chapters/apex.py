@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from mobius_instrument.cells import format_mb_s, format_ns, format_ratio
 from mobius_instrument.presentation import tables
+from mobius_instrument.presentation.analysis import Series
 from mobius_instrument.presentation.chapters.base import (
     Book,
     Chapter,
@@ -37,6 +38,7 @@ class Surface:
     sync: str
     memory: str
     times: dict[tuple[float, int], float]
+    series: dict[tuple[float, int], Series]
 
     def rate(self, k: float, words: int, processes: int) -> float:
         """The bandwidth of all processes together, MB/s."""
@@ -44,14 +46,16 @@ class Surface:
 
 
 def _surfaces(book: Book) -> list[Surface]:
-    found: dict[tuple[str, str, str, str], dict[tuple[float, int], float]] = {}
+    found: dict[tuple[str, str, str, str], Surface] = {}
     for one in book.of("apex"):
         cell = one.cell
         key = one.library, cell.operation, cell.sync, cell.memory
+        surface = found.setdefault(key, Surface(*key, {}, {}))
         for size, summary in one.summaries.items():
             place = float(cell.option("k", "1")), size // _WORD_BYTES
-            found.setdefault(key, {})[place] = summary.median
-    return [Surface(*key, times) for key, times in found.items()]
+            surface.times[place] = summary.median
+            surface.series[place] = one
+    return list(found.values())
 
 
 def _name(book: Book, surface: Surface) -> str:
@@ -147,6 +151,9 @@ def _ratio_section(book: Book, first: Surface, second: Surface) -> tuple[str, st
     ratios = {
         place: second.times[place] / time for place, time in first.times.items()
         if place in second.times
+        and book.analysis.comparable(
+            first.series[place], second.series[place], place[1] * _WORD_BYTES
+        )
     }  # fmt: skip
     if not ratios:
         return "", ""

@@ -79,6 +79,13 @@ class Book:
         summary = self.summary(library, Cell.parse(text), size)
         return summary.median if summary else None
 
+    def comparable(self, one: tuple[str, Cell], other: tuple[str, Cell], size: int) -> bool:
+        """Whether a sentence may compare the times of two cells (library and cell) at a size."""
+        first, second = self.analysis.one(*one), self.analysis.one(*other)
+        if first is None or second is None:
+            return False
+        return self.analysis.comparable(first, second, size)
+
     def is_mobius(self, library: str) -> bool:
         """Whether the library is this project's."""
         return self.analysis.results.kind(library) == "mobius"

@@ -76,20 +76,27 @@ def _sentences(book: Book, chosen: list[Series], what: str) -> list[str]:
     # A library that spins while processes share a CPU is slow because of that.
     where = f" on {cores} CPUs" if isinstance(cores, int) and most > cores else ""
     for size in dict.fromkeys((sizes[0], sizes[-1])):
-        best: dict[str, float] = {}
-        for one in chosen:
-            if int(one.cell.option("procs", "2")) == most and size in one.summaries:
-                value = one.summaries[size].median
-                best[one.library] = min(value, best.get(one.library, value))
-        (first, fast), *others = sorted(best.items(), key=lambda item: item[1]) or [("", 0.0)]
-        if others:
-            behind = listing(
-                f"{format_ns(slow)} in {book.label(name)} ({format_ratio(slow / fast)} times)"
-                for name, slow in others
-            )
+        there = [
+            one for one in chosen
+            if int(one.cell.option("procs", "2")) == most and size in one.summaries
+        ]  # fmt: skip
+        best: dict[str, Series] = {}
+        for one in sorted(there, key=lambda one: one.summaries[size].median):
+            best.setdefault(one.library, one)
+        if not best:
+            continue
+        first, *others = best.values()
+        fast = first.summaries[size].median
+        behind = [
+            f"{format_ns(slow)} in {book.label(one.library)} ({format_ratio(slow / fast)} times)"
+            for one in others
+            if book.analysis.comparable(first, one, size)
+            for slow in (one.summaries[size].median,)
+        ]
+        if behind:
             found.append(
                 f"{what} of {format_bytes(size)} by {most} processes{where}: {format_ns(fast)} each"
-                f" in {book.label(first)}, {behind}."
+                f" in {book.label(first.library)}, {listing(behind)}."
             )
     return found
 

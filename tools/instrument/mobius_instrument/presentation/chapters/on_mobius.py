@@ -16,7 +16,6 @@ from mobius_instrument.cells import (
     format_ratio,
     memory_words,
 )
-from mobius_instrument.compare import THRESHOLD
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.analysis import Series
 from mobius_instrument.presentation.chapters.base import (
@@ -27,6 +26,7 @@ from mobius_instrument.presentation.chapters.base import (
     note,
     paragraph,
 )
+from mobius_instrument.presentation.selfcheck import threshold
 from mobius_instrument.stats import Ratio
 
 # As in libraries/base.py, repeated here because reports use results only.
@@ -102,7 +102,7 @@ def _example(pairs: list[_Pair]) -> str:
 
 
 def _sentence(book: Book, own: str, pairs: list[_Pair]) -> str:
-    real = [pair for pair in pairs if pair.ratio.is_real(THRESHOLD)]
+    real = [pair for pair in pairs if pair.ratio.is_real(threshold(book.analysis))]
     faster = [pair for pair in real if pair.ratio.value > 1]
     slower = sorted((pair for pair in real if pair.ratio.value < 1), key=lambda p: p.ratio.value)
     text = (
@@ -117,7 +117,7 @@ def _sentence(book: Book, own: str, pairs: list[_Pair]) -> str:
     return text
 
 
-def _table(pairs: list[_Pair]) -> str:
+def _table(pairs: list[_Pair], least: float) -> str:
     """By experiment, operation, synchronisation and memory: the mean over all sizes and options."""
     groups: dict[tuple[str, str, str, str], list[_Pair]] = {}
     for pair in pairs:
@@ -129,11 +129,12 @@ def _table(pairs: list[_Pair]) -> str:
     for (experiment, operation, sync, memory), group in groups.items():
         smallest, worst = min(group, key=lambda p: p.size), min(group, key=lambda p: p.ratio.value)
         best = max(group, key=lambda p: p.ratio.value)
+        ratios = (_mean(group), worst.ratio.value, best.ratio.value)
         rows.append(
             [
                 escape(experiment), escape(operation), escape(sync), escape(memory_words(memory)),
                 tables.number(str(len(group)), len(group)),
-                _ratio(_mean(group)), _ratio(worst.ratio.value), _ratio(best.ratio.value),
+                *(_ratio(one, least) for one in ratios),
                 tables.number(format_ns(smallest.own_ns), smallest.own_ns),
                 tables.number(format_ns(smallest.fronted_ns), smallest.fronted_ns),
             ]
@@ -145,14 +146,15 @@ def _table(pairs: list[_Pair]) -> str:
     return tables.table(head, rows, 4, sortable=True)
 
 
-def _ratio(value: float) -> str:
-    kind = " faster" if value > 1 + THRESHOLD else " slower" if value < 1 - THRESHOLD else " mixed"
+def _ratio(value: float, least: float) -> str:
+    kind = " faster" if value > 1 + least else " slower" if value < 1 - least else " mixed"
     return tables.number(f"{format_ratio(value)} ×", value, kind)
 
 
 def chapter(book: Book) -> Chapter | None:
     """The chapter, if an MPI was measured with and without the front."""
     parts, sentences = [], []
+    least = threshold(book.analysis)
     for fronted in book.analysis.libraries:
         base, mark, hosts = fronted.partition(_ON_MOBIUS)
         pairs = _pairs(book, base + hosts, fronted) if mark else []
@@ -160,7 +162,9 @@ def chapter(book: Book) -> Chapter | None:
             continue
         sentences.append(_sentence(book, base + hosts, pairs))
         parts.append(
-            details(f"{book.label(base + hosts)}: {len(pairs)} cells and sizes", _table(pairs))
+            details(
+                f"{book.label(base + hosts)}: {len(pairs)} cells and sizes", _table(pairs, least)
+            )
         )
     if not parts:
         return None
@@ -170,7 +174,8 @@ def chapter(book: Book) -> Chapter | None:
     )
     tail = note(
         "Cells without windows (send/receive) are the MPI's own in both and are left out."
-        f" Experiments: those of {listing(PROBE_EXPERIMENTS)} and of the test-suite."
+        f" Experiments: those of {listing(PROBE_EXPERIMENTS)} and of the test-suite. A ratio counts"
+        f" as faster or slower from {100 * least:.0f} % on."
     )
     return Chapter(
         "on-mobius", "MPI programs on Möbius", text + "".join(parts) + tail, tuple(sentences)

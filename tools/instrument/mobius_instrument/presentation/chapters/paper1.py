@@ -162,6 +162,12 @@ def _charts(books: list[tuple[str, Book, list[_Way]]]) -> str:
     return figures(*parts)
 
 
+def _comparable(book: Book, one: Series | None, other: Series | None) -> bool:
+    if one is None or other is None:
+        return False
+    return book.analysis.comparable(one, other, min(one.summaries))
+
+
 def _sentence(place: str, book: Book, ways: list[_Way]) -> str:
     """LAPI's put compared with the fastest one-sided and two-sided ways of an MPI."""
     kinds = book.analysis.results
@@ -172,10 +178,12 @@ def _sentence(place: str, book: Book, ways: list[_Way]) -> str:
     best = min(lapi, key=lambda way: _latency(way.put) or 0)
     mine = _latency(best.put) or 1.0
     parts = []
-    for what, chosen in (
-        ("MPI put", [way for way in others if way.put and way.put.cell.operation == "put"]),
-        ("send/receive", [way for way in others if way.put and way.put.cell.operation != "put"]),
-    ):
+    for what, wanted in (("MPI put", True), ("send/receive", False)):
+        chosen = [
+            way for way in others
+            if way.put and (way.put.cell.operation == "put") == wanted
+            and _comparable(book, best.put, way.put)
+        ]  # fmt: skip
         if chosen:
             one = min(chosen, key=lambda way: _latency(way.put) or 0)
             value = _latency(one.put) or 1.0
@@ -184,6 +192,8 @@ def _sentence(place: str, book: Book, ways: list[_Way]) -> str:
                 f" {format_ratio(value / mine)} times as long"
             )
     size = min(best.put.summaries) if best.put else 0
+    if not parts:
+        return ""
     return (
         f"LAPI passes {format_bytes(size)} by put and counters in {format_ns(mine)} {place}"
         f" ({best.words.partition(': ')[2]}); {'; '.join(parts)}."

@@ -146,6 +146,9 @@ def _sentences(book: Book, libraries: list[str]) -> list[str]:
             library: value
             for library in libraries
             if (value := book.median(library, _MESSAGES, _LEAST)) is not None
+            and book.comparable(
+                ("armci", Cell.parse(_GET)), (library, Cell.parse(_MESSAGES)), _LEAST
+            )
         }
         parts = [
             f"{format_ratio(value / mine)} times as long in {book.label(library)}"

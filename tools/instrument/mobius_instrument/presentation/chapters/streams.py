@@ -95,6 +95,7 @@ def _bandwidth(book: Book) -> tuple[str, list[str]]:
         for one in sorted(there, key=lambda one: one.summaries[size].median):
             per_library.setdefault(one.library, one)
         order = list(per_library.values())
+        order = [one for one in order if book.analysis.comparable(order[0], one, size)]
         if len(order) > 1:
             first, last = order[0], order[-1]
             rates = [bandwidth_mb_s(size, one.summaries[size].median) for one in (first, last)]

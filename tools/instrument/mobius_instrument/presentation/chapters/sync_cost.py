@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mobius_instrument.cells import format_ns, format_ratio, memory_words
+from mobius_instrument.cells import Cell, format_ns, format_ratio, memory_words
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.chapters.base import Book, Chapter, note, paragraph, time_cell
 
@@ -74,8 +74,12 @@ def _sentences(book: Book, libraries: list[str]) -> list[str]:
             (sync, memory), value = min(times.items(), key=lambda item: item[1])
             best[library] = (value, sync, memory)
     found = []
-    if len(best) > 1:
-        order = sorted(best, key=lambda name: best[name][0])
+    order = sorted(best, key=lambda name: best[name][0])
+    cells = {
+        library: (library, Cell.parse(f"sync-cost:put:{sync}:{memory}"))
+        for library, (_, sync, memory) in best.items()
+    }
+    if len(order) > 1 and book.comparable(cells[order[0]], cells[order[1]], _BYTES):
         first, second = order[0], order[1]
         value, sync, memory = best[first]
         found.append(
