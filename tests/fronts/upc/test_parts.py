@@ -258,6 +258,13 @@ def test_lines_of_the_result_are_those_of_the_source() -> None:
         ("shared int a[10];", 1, "must have THREADS as a factor"),
         ("shared int a[THREADS + 1];", 1, "product with THREADS"),
         ("shared [THREADS] int a[THREADS];", 1, "compile with --threads=N"),
+        ("\nshared [sizeof(shared int *)] int a[THREADS];", 2, "write the number"),
+        ("\nshared int a[sizeof(shared int *) * THREADS];", 2, "size of 'a'"),
+        (
+            "struct s { shared int *p; };\ntypedef shared int a[sizeof(struct s) * THREADS];",
+            2,
+            "size of 'a'",
+        ),
         ("shared [-1] int a[THREADS];", 1, "UPC_MAX_BLOCK_SIZE"),
         ("shared [2] int *p; shared [3] int *q;\nvoid f(void) { p = q; }", 2, "block sizes differ"),
         (

@@ -34,6 +34,9 @@ THREADS_IN_BLOCK = (
     "a block size with THREADS needs a number of threads that is known at compile time: compile "
     "with --threads=N, or write shared [*]"
 )
+POINTER_IN_BLOCK = (
+    "a block size cannot be computed from the size of a pointer to shared: write the number"
+)
 THREADS_IN_STAR = (
     "shared [*] of an array without THREADS in its size needs a number of threads that is known at "
     "compile time: compile with --threads=N"
@@ -71,6 +74,14 @@ COMPARED_WITH_PRIVATE = (
 def not_shared(operator: str) -> str:
     """An operand of one of UPC's size operators that is not shared."""
     return f"the operand of {operator} must be a shared object or type"
+
+
+def size_of_pointer(name: str) -> str:
+    """A dimension of a shared array that depends on the size of a pointer to shared."""
+    return (
+        f"the size of '{name}' cannot be computed from the size of a pointer to shared, or of a "
+        "structure with one: allocate it with upc_all_alloc(), or write the number"
+    )
 
 
 def different_blocks(before: object, after: object) -> str:

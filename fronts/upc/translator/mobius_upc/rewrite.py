@@ -65,6 +65,7 @@ class Rewriter:
         self.problems = problems
         self.threads = threads
         self.edits: list[Edit] = []
+        self.replaced_to = 0  # keywords before this offset are in text that an edit replaces
         # A `relaxed` is remembered only where something else may be strict by default.
         self.keeps_relaxed = re.search(r"#\s*pragma\s+upc\s+strict", self.text) is not None
 
@@ -72,7 +73,7 @@ class Rewriter:
         """Rewrites the text and adds the marks."""
         for match in KEYWORD.finditer(self.text):
             word = match[0]
-            if word[0] in "\"'":
+            if word[0] in "\"'" or match.start() < self.replaced_to:
                 continue
             if "pragma" in word:
                 self.pragma(match.start(), match.end(), word.split("upc")[1].split()[0])
@@ -151,7 +152,7 @@ class Rewriter:
         after = self.token_at(end)
         relaxed = self.keeps_relaxed and self.says_relaxed(start, end)
         if after.text != "[":
-            space = str(self.layouts.space(Layout(1, relaxed)))
+            space: str | None = self.one(relaxed)
         else:
             closing = self.closing(after.start)
             if closing < 0:
@@ -164,7 +165,13 @@ class Rewriter:
                 self.complain(start, messages.VOID_BLOCK)
         # Behind `f(a, b)` Clang would take it for an attribute of the function.
         before = "register " if self.follows_parameter_names(start) else ""
-        self.edits.append(Edit(start, end, f"{before}__attribute__((address_space({space})))"))
+        opening = f"{before}__attribute__((address_space("
+        if space is None:  # Clang computes it, from an expression that may need edits itself
+            self.edits.append(Edit(start, after.end, f"{opening}{FIRST_COMPUTED} + ("))
+            self.edits.append(Edit(end - 1, end, "))))"))
+        else:
+            self.edits.append(Edit(start, end, f"{opening}{space})))"))
+            self.replaced_to = end
 
     def one(self, relaxed: bool) -> str:
         """The address space of blocks of one element."""
@@ -213,8 +220,8 @@ class Rewriter:
             after = self.token_at(closing + 1)
         return after.text == "relaxed"
 
-    def space_of_block(self, start: int, inside: list[Token], relaxed: bool) -> str:
-        """The address space, or an expression for it, of `shared [inside]`."""
+    def space_of_block(self, start: int, inside: list[Token], relaxed: bool) -> str | None:
+        """The address space of `shared [inside]`; None: Clang has to compute the block size."""
         texts = [token.text for token in inside]
         if not texts:
             return str(self.layouts.space(Layout(0, relaxed)))
@@ -228,7 +235,9 @@ class Rewriter:
             return str(self.layouts.space(Layout(1, relaxed)))
         value = self.value(texts)
         if value is None:
-            return f"{FIRST_COMPUTED} + ({' '.join(texts)})"
+            if "sizeof" in texts and "shared" in texts:
+                self.complain(start, messages.POINTER_IN_BLOCK)
+            return None
         if value < 0 or value > MAX_BLOCK_SIZE:
             self.complain(start, f"block size {value} is not between 0 and UPC_MAX_BLOCK_SIZE")
             value = 1

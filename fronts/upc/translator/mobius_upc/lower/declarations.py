@@ -221,6 +221,8 @@ class Declarations:
         """A typedef that names a pointer to shared or a shared type."""
         kind = cursor.underlying_typedef_type
         if cursors.space_of(kind) and cursors.is_array(kind):
+            if any(map(measures_pointer, cursors.children(cursor))):
+                self.context.complain(cursor, messages.size_of_pointer(str(cursor.spelling)))
             # No private object is ever of this type; its size may contain THREADS.
             return f"typedef {self.types.plain_type(cursors.ultimate(kind))} {cursor.spelling}"
         if not is_involved(kind):
@@ -389,6 +391,9 @@ class Declarations:
         counts = cursors.dimensions(kind)
         block = self.types.layout(kind).block
         is_strict = cursors.canonical(cursors.ultimate(kind)).is_volatile_qualified()
+        sizes = cursors.children(cursor)[: -1 if self.value_of(cursor) is not None else None]
+        if any(map(measures_pointer, sizes)):
+            self.context.complain(cursor, messages.size_of_pointer(str(cursor.spelling)))
         if is_strict and self.says_relaxed(cursor):
             self.context.complain(cursor, messages.STRICT_AND_RELAXED)
         if self.context.threads is not None or not counts:
@@ -591,3 +596,24 @@ class Declarations:
 def calls(value: Cursor) -> bool:
     """Whether an expression calls a function."""
     return cursors.kind_of(value) == Kind.CALL_EXPR or any(map(calls, cursors.children(value)))
+
+
+def measures_pointer(value: Cursor) -> bool:
+    """Whether an expression contains a `sizeof` of something in which a pointer to shared is.
+
+    Clang's pointers are shorter than those of the run time.
+    """
+    kind = cursors.kind_of(value)
+    if kind == Kind.CXX_UNARY_EXPR:
+        return any(holds_pointer(cursors.type_of(c)) for c in cursors.children(value))
+    if kind is None or not kind.is_expression():
+        return False
+    return any(map(measures_pointer, cursors.children(value)))
+
+
+def holds_pointer(kind: Type) -> bool:
+    """Whether objects of a type have a pointer to shared in them."""
+    plain = cursors.canonical(cursors.ultimate(kind))
+    if plain.kind == TypeKind.RECORD:
+        return any(holds_pointer(member.type) for member in plain.get_fields())
+    return cursors.is_pointer_to_shared(plain)
