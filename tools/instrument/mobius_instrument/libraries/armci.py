@@ -188,7 +188,9 @@ def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library
         fingerprint=key,
         suite=start,
         suite_kind="armci",
-        applications=global_arrays.application(place, family, (str(archive),), context),
+        applications=global_arrays.application(
+            place, family, (str(archive),), context, global_arrays.settings_for(family, version)
+        ),
         by_messages=(lambda count: start(Start(count, count))) if family in MESSAGES else None,
         messages_environment=MESSAGES.get(family, {}),
     )

@@ -28,11 +28,22 @@ def place_of(family: str) -> MpiPlace | None:
     return MpiPlace(f"ga-{family}", path, launcher_for(path), "Debian", {})
 
 
+def settings_for(family: str, version: str) -> tuple[str, ...]:
+    """Words before the launcher with which ARMCI-MPI gives right results to Global Arrays. MPICH
+    4.0 reads wrong places of windows that MPI_Win_allocate() makes."""
+    wrong = family == "mpich" and version.startswith("4.0")
+    return ("env", "ARMCI_USE_WIN_ALLOCATE=0") if wrong else ()
+
+
 def application(
-    place: MpiPlace, family: str, armci: Sequence[str], context: Context
+    place: MpiPlace,
+    family: str,
+    armci: Sequence[str],
+    context: Context,
+    before: tuple[str, ...] = (),
 ) -> dict[str, Callable[[Start], tuple[str, ...]]]:
     """The program by its name, if Global Arrays is here for this MPI; `armci` has the flags that
-    link ARMCI."""
+    link ARMCI, `before` the words before the launcher."""
     folder, launcher = context.locations.app_sources, place.launcher
     libraries = (f"ga-{family}", f"scalapack-{family}", "lapack", "blas")
     if folder is None or launcher is None or not (folder / "ga" / "ga.c").is_file():
@@ -52,7 +63,7 @@ def application(
 
     def start(how: Start) -> tuple[str, ...]:
         words, _ = launch_rules(family, launcher, context.cpus, how)
-        return application_command((*words, str(program)), build)
+        return application_command((*before, *words, str(program)), build)
 
     return {NAME: start}
 
