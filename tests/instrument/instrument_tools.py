@@ -226,6 +226,10 @@ class SyntheticRun:
             {"type": "launch", "library": library, "repeat": 0, "status": "ok", **more}
         )
 
+    def concert(self, **more: object) -> None:
+        """Launches that took turns."""
+        self.lines.append({"type": "concert", "repeat": 0, "index": 0, "programs": 2, **more})
+
     def outcome(self, library: str, cell: str, status: str, detail: str) -> None:
         self.cells.setdefault(library, []).append(cell)
         self.lines.append(

@@ -431,6 +431,17 @@ def test_a_crowded_machine_is_said_first(synthetic: Make, tmp_path: Path) -> Non
     assert "gave" not in text[begin:]
 
 
+def test_a_crowd_beside_turns_is_said(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("crowded")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.series("mobius", "locks:put:lockx:allocate:procs=2", lambda *_: 90.0, sizes=(8,))
+    run.launch("mobius", seconds=10.0, others_s=None, stolen_s=None)
+    run.concert(seconds=10.0, others_s=8.0, stolen_s=0.0)
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert "Other programs had 40% of the CPU time during launches (1 of 1" in text
+
+
 def test_a_quiet_machine_is_not_warned_of(synthetic: Make, tmp_path: Path) -> None:
     run = synthetic("quiet")
     run.library("mobius", "Möbius 0.1.0", "mobius")

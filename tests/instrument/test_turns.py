@@ -64,7 +64,13 @@ def test_all_are_measured_in_the_same_rounds(turning: FakeInstrument) -> None:
         assert sum(count for _, count in record["rounds"]) == len(record["samples_ns"])
     orders = {tuple(turn[0] for turn in record["turns"]) for record in rounds.values()}
     assert orders == {("mobius", "limits"), ("limits", "mobius")}
-    assert all(launch["turns"] for launch in turning.records("launch"))
+    launches = turning.records("launch")
+    assert all(launch["turns"] and launch["others_s"] is None for launch in launches)
+    (concert,) = turning.records("concert")
+    assert concert["programs"] == 2
+    assert 0 < concert["seconds"] < sum(launch["seconds"] for launch in launches) + 60
+    most_s = concert["seconds"] * (os.cpu_count() or 1)
+    assert concert["others_s"] + concert["stolen_s"] < most_s
     results = read_results(turning.out / "results.jsonl")
     times = results.samples["mobius", Cell.parse(PUT)][8]
     assert sorted(times) == sorted(rounds)

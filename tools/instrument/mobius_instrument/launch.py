@@ -347,9 +347,9 @@ class Launch:
             "processes": self._job.processes,
             "status": status,
             "seconds": round(taken.seconds, 3),
-            # In turns, other libraries' programs are none of this library's business.
-            "others_s": 0.0 if self._seat else round(taken.others_s, 2),
-            "stolen_s": 0.0 if self._seat else round(taken.stolen_s, 2),
+            # In turns the other libraries are others, too: the record of the concert has both.
+            "others_s": None if self._seat else round(taken.others_s, 2),
+            "stolen_s": None if self._seat else round(taken.stolen_s, 2),
             "line_ns": [self._line_ns, self._distance.measure()],
             "turns": self._seat is not None,
             "detail": detail[: 2 * _DETAIL_CHARACTERS],

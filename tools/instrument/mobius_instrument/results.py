@@ -166,6 +166,7 @@ class Results:
     run: Record
     libraries: dict[str, LibraryRecord] = field(default_factory=dict)
     launches: list[Record] = field(default_factory=list)
+    concerts: list[Record] = field(default_factory=list)  # launches that took turns, together
     samples: dict[SeriesKey, dict[int, dict[int, Floats]]] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
@@ -349,6 +350,8 @@ class _Reader:
             results.rounds[int(record["round"])] = Round.from_record(record)
         elif kind == "launch":
             results.launches.append(_checked_launch(record))
+        elif kind == "concert":
+            results.concerts.append(record)
         elif kind == "fact":
             results.facts.append(Fact.from_record(record))
         elif kind == "outcome":

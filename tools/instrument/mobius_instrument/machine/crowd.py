@@ -91,7 +91,8 @@ class Meter:
 
 def disturbance(launches: Iterable[dict[str, Any]], cpus: int) -> tuple[float, list[str]]:
     """The share of CPU time that others had during launches, with sentences on what is notable.
-    Launches are lines of a results file; those without these numbers are left out."""
+    Launches are lines of a results file, of single launches and of concerts; those without these
+    numbers, which a concert's launches are, are left out."""
     told = [
         Taken(one["seconds"], one["others_s"], one["stolen_s"])
         for one in launches

@@ -350,8 +350,11 @@ def _repeated(analysis: Analysis) -> list[tuple[Series, int, Summary]]:
 
 
 def _disturbance(analysis: Analysis) -> tuple[float, list[str]]:
-    cores = analysis.results.host.get("cores")
-    return disturbance(analysis.results.launches, cores if isinstance(cores, int) else 0)
+    results = analysis.results
+    cores = results.host.get("cores")
+    return disturbance(
+        [*results.launches, *results.concerts], cores if isinstance(cores, int) else 0
+    )
 
 
 def _choice(analysis: Analysis, looks: dict[str, Look]) -> str:

@@ -25,6 +25,7 @@ from mobius_instrument.errors import InstrumentError
 from mobius_instrument.experiments import Job
 from mobius_instrument.launch import Launch, LaunchReport, Seat
 from mobius_instrument.libraries.base import Library
+from mobius_instrument.machine.crowd import Meter
 from mobius_instrument.machine.distance import Distance
 from mobius_instrument.plan import Plan
 from mobius_instrument.results import Outcome, Record
@@ -93,6 +94,7 @@ class Concert:
         self._children: list[_Child] = []
         self._ending = False
         self._heard = b""
+        meter = Meter()
         with (
             tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder,
             selectors.DefaultSelector() as self._selector,
@@ -115,6 +117,12 @@ class Concert:
                     conductor.output.close()
                 self._end_children()
                 self._board.close()
+                taken = meter.taken()
+                self._keep([{
+                    "type": "concert", "repeat": repeat, "index": index,
+                    "programs": len(self._parts), "seconds": round(taken.seconds, 3),
+                    "others_s": round(taken.others_s, 2), "stolen_s": round(taken.stolen_s, 2),
+                }])  # fmt: skip
         return [child.report for child in self._children if child.report]
 
     def _start(self, number: int) -> None:
