@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "binding/agreement.h"
 #include "binding/program_imports.h"
 #include "binding/real.h"
 #include "binding/sessions.h"
@@ -87,32 +88,53 @@ bool is_job_of(MPI_Comm everybody) {
   return mob_rank() == rank && mob_size() == size;
 }
 
-// Whether each process may make shared memory. mob_init_mpi() ends all of them if one may not.
-bool all_may_share(MPI_Comm everybody) {
+bool may_share_memory() {
   const int memory = memfd_create("mobius", MFD_CLOEXEC);
-  const char mine = memory >= 0 ? 1 : 0;
   if (memory >= 0) static_cast<void>(close(memory));
-  int size = 0;
-  static_cast<void>(real::Comm_size(everybody, &size));
-  std::vector<char> all(static_cast<size_t>(size));
-  return real::Allgather(&mine, 1, MPI_BYTE, all.data(), 1, MPI_BYTE, everybody) == MPI_SUCCESS &&
-         std::ranges::all_of(all, [](char each) { return each != 0; });
+  return memory >= 0;
 }
 
-// The reason why there is no job; empty if there is one.
-std::string begin_job(Life* own, MPI_Comm everybody) {
-  if (is_off()) return "MOBIUS_MPI_WINDOWS=off";
+// What keeps any process from the job keeps all of them, as they join it together.
+constexpr unsigned kMakesWindows = 1;  // the program itself does
+constexpr unsigned kIsOff = 2;
+constexpr unsigned kMayNotShare = 4;  // mob_init_mpi() would end all processes
+constexpr unsigned kHasNoJob = 8;     // of its own
+constexpr unsigned kHasJob = 16;
+constexpr unsigned kHasOtherJob = 32;
+constexpr unsigned kIsNotOfAll = 64;  // the communicator, as far as a process can tell
+
+unsigned own_facts(MPI_Comm everybody) {
+  unsigned facts = program_makes_windows() ? kMakesWindows : 0;
+  if (is_off()) facts |= kIsOff;
+  if (mob_initialized() == 0) {
+    facts |= kHasNoJob;
+    if (!may_share_memory()) facts |= kMayNotShare;
+  } else {
+    facts |= is_job_of(everybody) ? kHasJob : kHasOtherJob;
+  }
+  return facts;
+}
+
+const char* reason_of(unsigned facts) {
+  if (facts == kUnknownFacts) return "the MPI could not exchange what its processes can";
+  if ((facts & kIsOff) != 0) return "MOBIUS_MPI_WINDOWS=off";
+  if ((facts & kMayNotShare) != 0) return "a process may not make shared memory (memfd_create)";
+  if ((facts & kHasOtherJob) != 0 || (facts & (kHasJob | kHasNoJob)) == (kHasJob | kHasNoJob)) {
+    return "the program's job of Möbius is not that of MPI_COMM_WORLD";
+  }
+  return nullptr;
+}
+
+// The reason why there is no job; empty if there is one. `facts` are those of all.
+std::string begin_job(Life* own, MPI_Comm everybody, unsigned facts) {
+  if (const char* reason = reason_of(facts)) return reason;
   if (own->is_of_session) {
     everybody = own->silent = open_own_session(everybody);
     if (everybody == MPI_COMM_NULL) return "the MPI could not make a session and a communicator";
   }
   own->is_ours = mob_initialized() == 0;
-  if (own->is_ours && !all_may_share(everybody)) {
-    return "a process may not make shared memory (memfd_create)";
-  }
   const auto* handle = reinterpret_cast<const void*>(number_of(everybody));
   if (own->is_ours && mob_init_mpi(handle) != MOB_OK) return mob_last_error();
-  if (!is_job_of(everybody)) return "the program's job of Möbius is not that of MPI_COMM_WORLD";
   if ((!own->is_of_session && real::Comm_dup(MPI_COMM_SELF, &own->silent) != MPI_SUCCESS) ||
       real::Comm_group(everybody, &own->everybody) != MPI_SUCCESS) {
     return "the MPI could not make a communicator";
@@ -145,13 +167,10 @@ void find_done_request(MPI_Comm silent) {
 }
 #endif
 
-// Collective over the communicator, which is of all processes.
-void join(MPI_Comm everybody) {
+// Collective over the communicator, which is of all processes, in the order that the job gets.
+void join(MPI_Comm everybody, unsigned facts) {
   Life& own = life();
-  const std::lock_guard lock(own.mutex);
-  if (own.stage.load(std::memory_order_relaxed) != Stage::kBefore) return;
-  own.is_of_session = !has_world();
-  own.refusal = begin_job(&own, own.is_of_session ? everybody : MPI_COMM_WORLD);
+  own.refusal = begin_job(&own, everybody, facts);
   const bool is_joined_now = own.refusal.empty();
   if (!is_joined_now) free_mpi_objects(&own);
 #if defined(MOBIUS_MPI_OMPI)
@@ -159,6 +178,37 @@ void join(MPI_Comm everybody) {
 #endif
   own.may_call_mpi = is_joined_now;
   own.stage.store(is_joined_now ? Stage::kJoined : Stage::kRefused, std::memory_order_release);
+}
+
+constexpr const char* kMakingWindow = "a call that makes a window";
+
+// Whether a communicator is of all processes. A process tells by its sessions only if it has one
+// open.
+bool all_say_everybody(MPI_Comm comm) {
+  const bool mine = is_of_everybody(comm);
+  if (has_world() || is_intercommunicator(comm)) return mine;
+  return facts_of_all(mine ? 0 : kIsNotOfAll, comm, kMakingWindow) == 0;
+}
+
+// With the first window of all processes. The communicator is the window's: over MPI_COMM_WORLD
+// another thread, or a call that does not block, may have begun something.
+void join_with_window(MPI_Comm comm) {
+  Life& own = life();
+  const std::lock_guard lock(own.mutex);
+  if (own.stage.load(std::memory_order_relaxed) != Stage::kBefore) return;
+  own.is_of_session = !has_world();
+  if (own.is_of_session) {
+    join(comm, facts_of_all(own_facts(comm), comm, kMakingWindow));
+    return;
+  }
+  int rank = 0;
+  MPI_Comm in_order = MPI_COMM_NULL;
+  if (real::Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
+      real::Comm_split(comm, 0, rank, &in_order) != MPI_SUCCESS) {
+    return;
+  }
+  join(in_order, facts_of_all(own_facts(in_order), in_order, kMakingWindow));
+  static_cast<void>(real::Comm_free(&in_order));
 }
 
 bool wants_statistics() {
@@ -186,10 +236,15 @@ void report() {
 }
 
 // After MPI_Init(): a program that makes windows has the job at once, so that windows of some of
-// its processes can be served before there is one of all.
+// its processes can be served before there is one of all. The job may be of several programs, of
+// which some make none.
 void after_init() {
-  life().has_called_init = true;
-  if (program_makes_windows()) join(MPI_COMM_WORLD);
+  Life& own = life();
+  const std::lock_guard lock(own.mutex);
+  own.has_called_init = true;
+  if (own.stage.load(std::memory_order_relaxed) != Stage::kBefore) return;
+  const unsigned facts = facts_of_all(own_facts(MPI_COMM_WORLD), MPI_COMM_WORLD, "MPI_Init()");
+  if ((facts & kMakesWindows) != 0) join(MPI_COMM_WORLD, facts);
 }
 
 void end_job() {
@@ -233,8 +288,8 @@ bool is_intercommunicator(MPI_Comm comm) {
 }
 
 bool join_job(MPI_Comm comm) {
-  if (life().stage.load(std::memory_order_acquire) == Stage::kBefore && is_of_everybody(comm)) {
-    join(comm);
+  if (life().stage.load(std::memory_order_acquire) == Stage::kBefore && all_say_everybody(comm)) {
+    join_with_window(comm);
   }
   return is_joined();
 }

@@ -46,9 +46,15 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   std::vector<mob_rank_t> found;
   if (has_job && kept == nullptr) found = job_ranks(comm_);
   const std::vector<mob_rank_t>& ranks = kept != nullptr ? kept->ranks : found;
+  // Each process of the communicator finds one without its job, and so decides like the others
+  // without asking them: those of another MPI_COMM_WORLD may have no front.
+  if (ranks.empty()) {
+    count_left(has_job ? "with processes that were not there at MPI_Init()" : why_not_joined());
+    return false;
+  }
   int size = 0;
   static_cast<void>(real::Comm_size(comm_, &size));
-  offer.rank = has_job ? mob_rank() : -1;
+  offer.rank = mob_rank();
   offer.has_info = info_ != MPI_INFO_NULL ? 1 : 0;
   static std::atomic<uint64_t> numbers = 0;
   offer.number = numbers.fetch_add(1, std::memory_order_relaxed);
@@ -60,21 +66,17 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   void* locks = nullptr;
   if (spare_owner_ != nullptr) {
     offer.locks = spare_.own_locks;
-  } else if (has_job &&
-             mob_local_alloc(sizeof(MemberLocks), alignof(MemberLocks), &locks) == MOB_OK) {
+  } else if (mob_local_alloc(sizeof(MemberLocks), alignof(MemberLocks), &locks) == MOB_OK) {
     offer.locks = locks_ = new (locks) MemberLocks{};
   }
-  offer.can_serve = can_serve && !ranks.empty() && offer.locks != nullptr ? 1 : 0;
+  offer.can_serve = can_serve && offer.locks != nullptr ? 1 : 0;
   int level = MPI_THREAD_MULTIPLE;
   static_cast<void>(real::Query_thread(&level));
   offer.has_one_caller = level != MPI_THREAD_MULTIPLE ? 1 : 0;
   offers_.resize(static_cast<size_t>(size));
   if (!exchange(kept, offer)) return false;
   if (!std::ranges::all_of(offers_, [](const Offer& each) { return each.can_serve != 0; })) {
-    count_left(!has_job        ? why_not_joined()
-               : ranks.empty() ? "with processes that were not there at MPI_Init()"
-               : !can_serve    ? why_not
-                               : "another process cannot serve it");
+    count_left(can_serve ? "another process cannot serve it" : why_not);
     return false;
   }
   window_ = windows.make();

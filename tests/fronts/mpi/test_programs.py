@@ -123,6 +123,31 @@ def test_the_kernel_refuses_a_system_call(
     assert served or done.err.count("1 left to the MPI (a process may not make ") == 2, done.told
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["one", "without", pytest.param("several", marks=pytest.mark.full)])
+def test_spawned_processes(mpi: Mpi, how: str, tmp_path: Path) -> None:
+    """Their own windows are served; those that they share with their parents are the MPI's."""
+    if mpi.name.startswith("debian"):
+        pytest.skip(f"{mpi.name} alone is wrong or fails in windows of spawned processes")
+    binary = mpi.compile("spawned.c", tmp_path / "spawned")
+    done = mpi.by_mobius(2, binary, how, stats=True)
+    assert done.code == 0, done.told
+    assert "spawned passed" in done.out, done.told
+    assert "child passed" in done.out, done.told
+    said = ": 2 MPI windows served, 2 left to the MPI (with processes that were not there"
+    assert done.err.count(said) == (2 if how == "without" else 4), done.told
+
+
+def test_a_job_of_programs_with_and_without_windows(mpi: Mpi, tmp_path: Path) -> None:
+    """All processes join the job, which began in MPI_Init() of one program and hung there."""
+    maker = mpi.compile("own_window.c", tmp_path / "own_window")
+    other = mpi.compile("no_windows.c", tmp_path / "no_windows")
+    done = mpi.by_mobius(1, other, ":", "-n", "1", maker, stats=True)
+    assert done.code == 0, done.told
+    assert "2 processes without windows" in done.out, done.told
+    assert done.err.count(": 1 MPI windows served") == 1, done.told
+
+
 @pytest.mark.full
 def test_disconnected_communicators_leave_no_memory_behind(mpi: Mpi, tmp_path: Path) -> None:
     """The team of each takes a piece of 2 MiB of the window."""
