@@ -248,7 +248,9 @@ SHMEM_TWIN(void*, calloc, (size_t count, size_t size)) {
   if (count == 0 || size == 0) return nullptr;
   void* block = nullptr;
   const mob_status_t status = mob_heap_calloc(heap, count, size, &block);
-  return give(status, block, count * size, kCall);
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+  return give(status, block, bytes, kCall);
 }
 
 SHMEM_TWIN(void*, realloc, (void* ptr, size_t size)) {
