@@ -124,7 +124,8 @@ def standard_subroutines() -> list[Routine]:
     made += [Routine(f"shmem_alltoall{size}", [*moved, *SET, "psync"]) for size in sized[2:]]
     strided = ["dest", "source", "dst: integer", "sst: integer", "nelems: integer"]
     made += [Routine(f"shmem_alltoalls{size}", [*strided, *SET, "psync"]) for size in sized[2:]]
-    integers, reals, complexes = ["int4", "int8"], ["real4", "real8", "real16"], ["comp4", "comp8"]
+    integers, reals = ["int2", "int4", "int8"], ["real4", "real8", "real16"]
+    complexes = ["comp4", "comp8"]
     for names, operations in (
         (integers, ("and", "or", "xor", "max", "min", "sum", "prod")),
         (reals, ("max", "min", "sum", "prod")),

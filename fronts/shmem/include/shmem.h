@@ -109,6 +109,12 @@ MOB_API void* shrealloc(void* ptr, size_t size);
 MOB_API void* shmemalign(size_t alignment, size_t size);
 MOB_API void shfree(void* ptr);
 
+/* Names of SGI's and Cray's libraries, for which a program may want its own meaning. */
+#ifndef SHMEM_NO_OLD_NAMES
+MOB_API int my_pe(void);
+MOB_API int num_pes(void);
+#endif
+
 /* Deprecated: the forms for long, whose names are those of the type-generic forms. */
 #if !defined(__cplusplus) || defined(SHMEM_LIBRARY_)
 MOB_API void shmem_wait(long* ivar, long cmp_value);
@@ -128,6 +134,14 @@ MOB_API void shmem_wait_until(long* ivar, int cmp, long cmp_value);
 #include <shmem/overloads.h>
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #include <shmem/generic.h>
+#else
+/* Deprecated: the forms for long, as above. */
+#define shmem_swap(dest, value, pe) shmem_long_swap(dest, value, pe)
+#define shmem_cswap(dest, cond, value, pe) shmem_long_cswap(dest, cond, value, pe)
+#define shmem_fadd(dest, value, pe) shmem_long_fadd(dest, value, pe)
+#define shmem_finc(dest, pe) shmem_long_finc(dest, pe)
+#define shmem_add(dest, value, pe) shmem_long_add(dest, value, pe)
+#define shmem_inc(dest, pe) shmem_long_inc(dest, pe)
 #endif
 #endif
 

@@ -85,6 +85,20 @@ void fetch_now(shmem_ctx_t ctx, shmem_amo_t_ what, T* fetch, T* dest, T value, T
       shmem_amo_slow_(ctx, what, dest, to_word(value), to_word(cond), sizeof(T), pe, call));
 }
 
+// Replaces the bits of `mask`.
+template <typename T>
+T swap_bits(T* dest, T mask, T value, int pe, const char* call) {
+  auto old = from_word<T>(shmem_fetch_slow_(SHMEM_CTX_DEFAULT, dest, sizeof(T), pe, call));
+  for (;;) {
+    const T wanted = (old & ~mask) | (value & mask);
+    const auto seen =
+        from_word<T>(shmem_amo_slow_(SHMEM_CTX_DEFAULT, SHMEM_AMO_COMPARE_SWAP_, dest,
+                                     to_word(wanted), to_word(old), sizeof(T), pe, call));
+    if (seen == old) return old;
+    old = seen;
+  }
+}
+
 }  // namespace
 }  // namespace mobius::shmem
 
@@ -169,3 +183,10 @@ void shmem_update_slow_(shmem_ctx_t ctx, shmem_amo_t_ what, void* dest, uint64_t
 SHMEM_LIST_AMO_(DEFINE_AMO, )
 SHMEM_LIST_AMO_REALS_(DEFINE_EXTENDED, )
 SHMEM_LIST_AMO_BITS_(DEFINE_BITS, )
+
+SHMEM_TWIN(int, int_mswap, (int* dest, int mask, int value, int pe)) {
+  return swap_bits(dest, mask, value, pe, "shmem_int_mswap");
+}
+SHMEM_TWIN(long, long_mswap, (long* dest, long mask, long value, int pe)) {
+  return swap_bits(dest, mask, value, pe, "shmem_long_mswap");
+}

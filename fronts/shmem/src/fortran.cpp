@@ -289,6 +289,7 @@ FORTRAN_EXCHANGE(64)
   FORTRAN_TO_ALL(NAME, C_NAME, T, and)    \
   FORTRAN_TO_ALL(NAME, C_NAME, T, or)     \
   FORTRAN_TO_ALL(NAME, C_NAME, T, xor)
+FORTRAN_INTEGERS(int2, short, short)
 FORTRAN_INTEGERS(int4, int, int)
 FORTRAN_INTEGERS(int8, long, long)
 FORTRAN_NUMBERS(real4, float, float)

@@ -212,6 +212,8 @@ void start_pes(int) {
 }
 int _my_pe(void) { return pshmem_my_pe(); }
 int _num_pes(void) { return pshmem_n_pes(); }
+int my_pe(void) { return pshmem_my_pe(); }
+int num_pes(void) { return pshmem_n_pes(); }
 
 double shmemx_wtime(void) {
   timespec now;

@@ -34,6 +34,7 @@ static void set_up(void) {
   shmem_info_get_name(name);
   CHECK(strcmp(name, SHMEM_VENDOR_STRING) == 0);
   CHECK(me >= 0 && me < pes && _my_pe() == me && _num_pes() == pes);
+  CHECK(my_pe() == me && num_pes() == pes);
   CHECK(shmem_pe_accessible(0) == 1 && shmem_pe_accessible(pes - 1) == 1);
   CHECK(shmem_pe_accessible(pes) == 0 && shmem_pe_accessible(-1) == 0);
   shmem_pcontrol(1, "anything");
@@ -399,6 +400,33 @@ static void active_sets(void) {
   }
 }
 
+/* Names without a type are the forms for long, below C11. */
+static void old_names(void) {
+  static long word;
+  static int narrow;
+  const int right = (me + 1) % pes;
+  word = narrow = 0;
+  shmem_barrier_all();
+  CHECK(shmem_swap(&word, 10, right) == 0 && shmem_cswap(&word, 10, 20, right) == 10);
+  CHECK(shmem_fadd(&word, 5, right) == 20 && shmem_finc(&word, right) == 25);
+  shmem_add(&word, 3, right);
+  shmem_inc(&word, right);
+  CHECK(shmem_long_mswap(&word, 0xf0, 0x4f, right) == 30);
+  CHECK(shmem_int_mswap(&narrow, -1, -2, right) == 0);
+  CHECK(shmem_int_mswap(&narrow, 1, 0xff, right) == -2);
+  shmem_barrier_all();
+  CHECK(word == 0x4e && narrow == -1);
+  /* All PEs at a word of PE 0, each at bits of its own. */
+  CHECK(pes < 16);
+  shmem_barrier_all();
+  if (me == 0) word = 0;
+  shmem_barrier_all();
+  CHECK((shmem_long_mswap(&word, 7L << (3 * me), 5L << (3 * me), 0) >> (3 * me)) % 8 == 0);
+  shmem_barrier_all();
+  CHECK(me != 0 || word == (long)((5 * ((1ULL << (3 * pes)) - 1)) / 7));
+  shmem_barrier_all();
+}
+
 int main(void) {
   int is = 1;
   int round;
@@ -421,6 +449,7 @@ int main(void) {
     threads();
     locks();
     active_sets();
+    old_names();
     shmem_finalize();
     shmem_query_initialized(&is);
     if (is != 0) return 1;

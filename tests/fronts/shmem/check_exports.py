@@ -16,7 +16,7 @@ def declared(compiler: str, includes: list[str]) -> set[str]:
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     return set(
-        re.findall(r"\b(p?shmemx?_[a-z]\w*[a-z0-9]|start_pes|_my_pe|_num_pes|sh\w+) ?\(", text)
+        re.findall(r"\b(p?shmemx?_[a-z]\w*[a-z0-9]|start_pes|_?my_pe|_?num_pes|sh\w+) ?\(", text)
     )
 
 

@@ -189,6 +189,9 @@ SHMEM_LIST_AMO_REALS_(SHMEM_AMO_EXTENDED_FUNCTIONS_, )
 SHMEM_LIST_AMO_BITS_(SHMEM_AMO_BIT_FUNCTIONS_, and)
 SHMEM_LIST_AMO_BITS_(SHMEM_AMO_BIT_FUNCTIONS_, or)
 SHMEM_LIST_AMO_BITS_(SHMEM_AMO_BIT_FUNCTIONS_, xor)
+/* Of SGI's and Cray's libraries: replaces the bits of `mask`, returns the former value. */
+SHMEM_FUNCTION_(int, int_mswap, (int* dest, int mask, int value, int pe))
+SHMEM_FUNCTION_(long, long_mswap, (long* dest, long mask, long value, int pe))
 #undef SHMEM_AMO_EXTENDED_FUNCTIONS_
 #undef SHMEM_AMO_FUNCTIONS_
 #undef SHMEM_AMO_BIT_FUNCTIONS_

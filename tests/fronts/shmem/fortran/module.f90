@@ -10,6 +10,7 @@ program calls
   integer, parameter :: quad = selected_real_kind(30)
   integer, save :: sync(shmem_sync_size), i4(16), o4(64)
   integer*8, save :: i8(16), o8(64)
+  integer*2, save :: i2(3), o2(3)
   real*4, save :: r4(4), q4(4)
   real*8, save :: r8(4), q8(4)
   real(quad), save :: r16(4), q16(4)
@@ -59,6 +60,7 @@ program calls
 
     i4 = me + 1
     i8 = 2 ** me
+    i2 = int(me + 1, kind(i2))
     r4 = me + 0.5
     r8 = me
     r16 = me + 1
@@ -67,6 +69,8 @@ program calls
     c8 = cmplx(1, me)
     call shmem_int4_sum_to_all(o4, i4, 3, first, 0, set_size, work, sync)
     call check(all(o4(:3) == sum([(i + 1, i=first, n - 1)])), 9)
+    call shmem_int2_sum_to_all(o2, i2, 3, first, 0, set_size, work, sync)
+    call check(all(o2 == sum([(i + 1, i=first, n - 1)])), 50)
     call shmem_int8_or_to_all(o8, i8, 3, first, 0, set_size, work, sync)
     call check(all(o8(:3) == 2 ** n - 2 ** first), 10)
     call shmem_int8_xor_to_all(o8, i8, 3, first, 0, set_size, work, sync)
