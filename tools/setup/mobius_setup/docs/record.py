@@ -343,9 +343,11 @@ def _other_shmems(root: Path, folder: Path) -> dict[str, Callable[..., str]]:
         words = [launcher, "--oversubscribe", "-n"]
         found["peer_ns"] = _other_shmem(root, folder / "peer", compiler, words, ())
     sos = root / ".mobius" / "peers" / "sos" / "bin"
-    if (sos / "oshcc").is_file():
-        # The kernel copies, with the addresses of the PE that copies. A call may take 0.5 ms.
-        words = ["setarch", "--addr-no-randomize", str(sos / "oshrun"), "-n"]
+    hydra = shutil.which("mpiexec.hydra")
+    if (sos / "oshcc").is_file() and hydra is not None:
+        # It is built with the PMI of Hydra. The kernel copies, with the addresses of the PE that
+        # copies. A call may take 0.5 ms.
+        words = ["setarch", "--addr-no-randomize", hydra, "-n"]
         found["sos_ns"] = _other_shmem(root, folder / "sos", str(sos / "oshcc"), words, ("200",))
     return {name: start for name, start in found.items() if start is not None}
 
