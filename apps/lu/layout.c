@@ -20,6 +20,30 @@ typedef struct {
   int per_host, rows, columns; /* of one host */
 } groups_t;
 
+/* Of the grids that are nearest to a square, as a whole, the one in which fewest blocks go to other
+ * hosts: a block of L to the processes of its row, a block of U to those of its column. */
+static void shape_grids(groups_t* groups) {
+  int least_side = 0, least_between = 0;
+  for (int host_rows = 1; host_rows <= groups->hosts; ++host_rows) {
+    for (int rows = 1; rows <= groups->per_host; ++rows) {
+      if (groups->hosts % host_rows != 0 || groups->per_host % rows != 0) continue;
+      const int host_columns = groups->hosts / host_rows, columns = groups->per_host / rows;
+      const int down = host_rows * rows, across = host_columns * columns;
+      const int side = down > across ? down : across, between = down - rows + across - columns;
+      if (least_side != 0 &&
+          (side > least_side || (side == least_side && between >= least_between))) {
+        continue;
+      }
+      least_side = side;
+      least_between = between;
+      groups->host_rows = host_rows;
+      groups->host_columns = host_columns;
+      groups->rows = rows;
+      groups->columns = columns;
+    }
+  }
+}
+
 static const char* group_by_host(groups_t* groups, int ranks, const int* leader) {
   groups->hosts = 0;
   for (int rank = 0; rank < ranks; ++rank) groups->hosts += leader[rank] == rank;
@@ -30,10 +54,7 @@ static const char* group_by_host(groups_t* groups, int ranks, const int* leader)
     for (int other = 0; other < ranks; ++other) before += leader[other] == leader[rank];
     if (before != groups->per_host) return "the hosts have different numbers of processes";
   }
-  groups->host_rows = rows_of_grid(groups->hosts);
-  groups->host_columns = groups->hosts / groups->host_rows;
-  groups->rows = rows_of_grid(groups->per_host);
-  groups->columns = groups->per_host / groups->rows;
+  shape_grids(groups);
   return NULL;
 }
 
@@ -53,12 +74,15 @@ static void place_hosts(layout_t* layout, const groups_t* groups, int ranks, con
   }
 }
 
-/* Deals rows (or columns) of blocks out to rows of the grid: `outer` ranges of `inner` each. A
- * range of blocks belongs to each outer one, within which the inner ones take turns. */
-static void deal(int blocks, int outer, int inner, int* position, int* index, int* count) {
+/* Deals rows (or columns) of blocks out to rows of the grid, which are `outer` groups of `inner`.
+ * The groups take turns until each has as many ranges of blocks as `ranges` says; within a range
+ * the members take turns. */
+static void deal(int blocks, int outer, int inner, int ranges, int* position, int* index,
+                 int* count) {
   memset(count, 0, (size_t)(outer * inner) * sizeof *count);
   for (int i = 0; i < blocks; ++i) {
-    position[i] = (int)((long)i * outer / blocks) * inner + i % inner;
+    const int range = (int)((long)i * outer * ranges / blocks);
+    position[i] = range % outer * inner + i % inner;
     index[i] = count[position[i]]++;
   }
 }
@@ -71,8 +95,8 @@ static int largest(const int* values, int count) {
   return result;
 }
 
-const char* layout_make(layout_t* layout, int size, int block, placement_t placement, int ranks,
-                        int own_rank, const int* leader) {
+const char* layout_make(layout_t* layout, int size, int block, placement_t placement, int ranges,
+                        int ranks, int own_rank, const int* leader) {
   memset(layout, 0, sizeof *layout);
   layout->size = size;
   layout->block = block < size ? block : size;
@@ -111,10 +135,11 @@ const char* layout_make(layout_t* layout, int size, int block, placement_t place
   const int outer_columns = placement == PLACE_BLOCK    ? layout->grid_columns
                             : placement == PLACE_HYBRID ? groups.host_columns
                                                         : 1;
-  deal(layout->blocks, outer_rows, layout->grid_rows / outer_rows, layout->row_of,
+  if (placement != PLACE_HYBRID) ranges = 1;
+  deal(layout->blocks, outer_rows, layout->grid_rows / outer_rows, ranges, layout->row_of,
        layout->row_index, rows_in);
-  deal(layout->blocks, outer_columns, layout->grid_columns / outer_columns, layout->column_of,
-       layout->column_index, layout->columns_in);
+  deal(layout->blocks, outer_columns, layout->grid_columns / outer_columns, ranges,
+       layout->column_of, layout->column_index, layout->columns_in);
   layout->slots = (size_t)largest(rows_in, layout->grid_rows) *
                   (size_t)largest(layout->columns_in, layout->grid_columns);
   free(rows_in);

@@ -13,7 +13,7 @@
 typedef enum {
   PLACE_CYCLIC, /* neighbouring blocks have different owners: work is balanced */
   PLACE_BLOCK,  /* each process owns one rectangle of blocks: neighbours are near */
-  PLACE_HYBRID  /* rectangles for hosts, and dealt out within each */
+  PLACE_HYBRID  /* ranges for hosts, and cyclic within each */
 } placement_t;
 
 typedef struct {
@@ -32,11 +32,12 @@ typedef struct {
 } layout_t;
 
 /**
+ * @param ranges  of rows and of columns that each host has, for PLACE_HYBRID
  * @param leader  lowest rank on the host of each rank, for PLACE_HYBRID
  * @return NULL, or why there is no such layout
  */
-const char* layout_make(layout_t* layout, int size, int block, placement_t placement, int ranks,
-                        int own_rank, const int* leader);
+const char* layout_make(layout_t* layout, int size, int block, placement_t placement, int ranges,
+                        int ranks, int own_rank, const int* leader);
 void layout_free(layout_t* layout);
 
 /** Rows of the blocks in row `i` of blocks, or columns of those in column `i`. */

@@ -79,7 +79,7 @@ static void make_layout(layout_t* layout, const options_t* options) {
     leader[rank] = rank - rank % options->per_host;
   }
   const char* reason = layout_make(layout, options->size, options->block, options->placement,
-                                   world_size(), world_rank(), leader);
+                                   options->ranges, world_size(), world_rank(), leader);
   free(leader);
   if (reason != NULL) world_fail(reason);
 }

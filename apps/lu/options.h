@@ -9,6 +9,7 @@
 typedef struct {
   int size, block;
   placement_t placement;
+  int ranges;       /* that each host has in a row or column, if the placement is hybrid */
   const char* blas; /* library with the kernels; NULL: plain loops */
   int copy;         /* copy blocks of others that could be read in place */
   int per_host;     /* processes of a host; 0: ask the library */

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,8 @@ def checksum() -> str:
         (3, 1, ["--placement", "cyclic", "--copy"]),
         (4, 1, ["--placement", "hybrid", "--per-host", "2"]),
         (4, 2, ["--placement", "hybrid"]),
+        (4, 2, ["--placement", "hybrid", "--ranges", "1"]),
+        (6, 2, ["--placement", "hybrid", "--ranges", "100"]),
     ],
 )
 def test_processes(
@@ -88,6 +92,7 @@ def test_blas() -> None:
     [
         ("--size", "0", "a number from 1 to 200000 is wanted"),
         ("--block", "x", "a number from 1 to 4096 is wanted"),
+        ("--ranges", "0", "a number from 1 to 1048576 is wanted"),
         ("--placement", "near", "cyclic, block or hybrid is wanted"),
         ("--kernel", "fast", "plain, blas or blas=FILE is wanted"),
         ("--threads", "2", "only lu-threads makes threads"),
@@ -107,6 +112,38 @@ def test_output(tmp_path: Path) -> None:
     failed = run_any(BIN / "lu", *SIZE, "--write", tmp_path / "no" / "folder.npy")
     assert failed.returncode == 1
     assert "cannot write" in failed.stderr
+
+
+HYBRID = 2  # PLACE_HYBRID of layout.h
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """The functions of layout.c, which say which rank owns a block."""
+    library = tmp_path_factory.mktemp("lu") / "layout.so"
+    run("cc", "-O1", "-shared", "-fPIC", ROOT / "apps/lu/layout.c", "-o", library)
+    return ctypes.CDLL(str(library))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "per_host", "grid"),
+    [(2, 2, 2), (4, 4, 4), (2, 8, 4), (8, 2, 4), (1, 4, 2), (9, 1, 3)],
+)
+def test_the_grid_of_the_hybrid(layout: ctypes.CDLL, hosts: int, per_host: int, grid: int) -> None:
+    """As near to a square as can be, and every host has as many blocks."""
+    ranks, blocks = hosts * per_host, 16 * grid
+    leaders = (ctypes.c_int * ranks)(*(rank - rank % per_host for rank in range(ranks)))
+    made = (ctypes.c_char * 256)()
+    layout.layout_make.restype = ctypes.c_char_p
+    assert layout.layout_make(made, blocks, 1, HYBRID, 4, ranks, 0, leaders) is None
+    owner = [[layout.layout_owner(made, i, j) for j in range(blocks)] for i in range(blocks)]
+    layout.layout_free(made)
+    assert all(len(set(row)) == ranks // grid for row in owner)
+    assert all(len(set(column)) == grid for column in zip(*owner, strict=True))
+    for half in (owner, owner[blocks // 2 :]):  # also when the upper half is finished
+        assert max(Counter(rank for row in half for rank in row).values()) * ranks == sum(
+            map(len, half)
+        )
 
 
 def test_hybrid_needs_equal_hosts() -> None:
