@@ -580,6 +580,16 @@ def test_the_applications(
                      r" 2\.5\d? times as long over ARMCI-MPI over Some", text)  # fmt: skip
     for words in ("threads: cyclic", "5.2 %", "12.6 % faster on 64 processors"):
         assert words in text
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for name in ("lu", "md"):  # the picture comes first, and a program that begins at 2 starts at 1
+        chapter = page[page.index(f'<section id="{name}"') :].partition("</section>")[0]
+        assert chapter.index("<figure") < chapter.index("<p>") < chapter.index("<table")
+        drawn = json.loads(
+            re.findall(r'<script type="application/json">(.*?)</script>', chapter)[0]
+        )
+        assert {line["points"][0][0] for line in drawn["series"] if "MPI" not in line["name"]} == {
+            1
+        }
     assert text.count(said) == times  # What is wrong is said on the first page, too.
     identifiers = structure(tmp_path).ids
     assert identifiers.count("lu") == identifiers.count("md") == 1
