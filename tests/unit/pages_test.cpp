@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/memory/pages.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -81,7 +82,7 @@ TEST_F(Accessible, AsFarAsItHolds) {
 }
 
 TEST_F(Accessible, MappingLongerThanItsFile) {
-  const int file = memfd_create("pages_test", MFD_CLOEXEC);
+  const int file = memfd_create("pages_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_GE(file, 0);
   ASSERT_EQ(ftruncate(file, static_cast<off_t>(3 * page_)), 0);
   map(MAP_SHARED, file);
@@ -125,7 +126,7 @@ class Moving : public testing::Test {
   static constexpr size_t kPages = 5000;
 
   void SetUp() override {
-    file_ = memfd_create("pages_test", MFD_CLOEXEC);
+    file_ = memfd_create("pages_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     ASSERT_GE(file_, 0);
     ASSERT_EQ(ftruncate(file_, static_cast<off_t>(bytes_ + page_)), 0);
     pages_ = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -174,7 +175,7 @@ class Moving : public testing::Test {
 };
 
 TEST_F(Moving, ThereAndBackWithoutThePagesThatNobodyTouched) {
-  ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
+  ASSERT_EQ(make_shared(start(), bytes_, true, place()), MOB_OK);
   // Without pagemap all pages are copied.
   if (access("/proc/self/pagemap", R_OK) == 0) {
     EXPECT_EQ(used_pages(), std::size(kUsed));
@@ -199,15 +200,40 @@ TEST_F(Moving, AllPagesOfAFile) {
   munmap(pages_, bytes_);
   pages_ = map(MAP_PRIVATE, program, 0);
   close(program);
-  ASSERT_EQ(make_shared(start(), bytes_, false, place(), copy_), MOB_OK);
+  ASSERT_EQ(make_shared(start(), bytes_, false, place()), MOB_OK);
   expect_contents();
   ASSERT_EQ(make_private(start(), bytes_, place()), MOB_OK);
   expect_contents();
 }
 
 // The program has split the mapping, and has put a file of its own into its midst.
+TEST_F(Moving, StayAsTheyWereWhereThereIsNoSharedMemory) {
+  ASSERT_EQ(fcntl(file_, F_ADD_SEALS, F_SEAL_WRITE), -1);  // it is mapped
+  munmap(copy_, bytes_);
+  ASSERT_EQ(fcntl(file_, F_ADD_SEALS, F_SEAL_WRITE), 0);
+  EXPECT_EQ(make_shared(start(), bytes_, true, place()), MOB_ERR_MEMORY);
+  copy_ = map(MAP_PRIVATE, file_, page_);
+  expect_contents();
+}
+
+TEST_F(Moving, PagesThatWereUsedAreMappedAtOnce) {
+  ASSERT_EQ(make_shared(start(), bytes_, true, place()), MOB_OK);
+  map_used_pages(start(), bytes_, place());
+  const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (pagemap < 0) GTEST_SKIP() << "no pagemap";
+  for (const size_t page : {size_t{2}, kUsed[1], kPages - 1}) {
+    uint64_t entry = 0;
+    const auto at = static_cast<off_t>((start() / page_ + page) * sizeof entry);
+    ASSERT_EQ(pread(pagemap, &entry, sizeof entry, at), static_cast<ssize_t>(sizeof entry));
+    EXPECT_EQ(entry >> 63, page != 2) << page;
+  }
+  close(pagemap);
+  EXPECT_EQ(used_pages(), std::size(kUsed));
+  expect_contents();
+}
+
 TEST_F(Moving, EachPartComesBackAndOtherFilesStay) {
-  ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
+  ASSERT_EQ(make_shared(start(), bytes_, true, place()), MOB_OK);
   for (size_t page = 100; page < 400; page += 2) {
     ASSERT_EQ(mprotect(pages_ + page * page_, page_, PROT_READ), 0);
   }
@@ -242,7 +268,7 @@ void in_child(What what) {
 }
 
 TEST_F(Moving, AChildHasACopyUntilTheCopiesEnd) {
-  ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
+  ASSERT_EQ(make_shared(start(), bytes_, true, place()), MOB_OK);
   ASSERT_EQ(begin_copies(start(), bytes_, place()), MOB_OK);
   static int guards;
   guards = 0;

@@ -100,12 +100,13 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write, AddressRange* ar
   return Access::kAllowed;
 }
 
+// Values of MADV_POPULATE_READ and _WRITE, for older headers.
+constexpr int kPopulateRead = 22;
+constexpr int kPopulateWrite = 23;
+
 // Whether pages can be allocated; if so they are. `around` gets them. `permitted`: the permissions
 // are known to allow it.
 bool is_made(uintptr_t address, size_t bytes, bool write, bool permitted, AddressRange* around) {
-  // The constants' values, for older headers.
-  constexpr int kPopulateRead = 22;
-  constexpr int kPopulateWrite = 23;
   const uintptr_t start = page_start(address);
   *around = {start, page_start(address + bytes - 1) + page_bytes()};
   static const bool is_known = madvise(nullptr, 0, kPopulateRead) == 0;
@@ -272,6 +273,20 @@ bool move_mapping(void* from, size_t bytes, uintptr_t to) {
 
 void unmap(void* address, size_t bytes) { syscall(SYS_munmap, address, bytes); }
 
+// Writes pages to an offset of a place that has none yet. The kernel gives the file each page with
+// the contents in it: a copy through a mapping takes a page fault for each, which clears it first.
+// Returns the error.
+int write(SharedPlace place, size_t offset, uintptr_t from, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const long got = syscall(SYS_pwrite64, place.descriptor, from + done, bytes - done,
+                             static_cast<long>(place.offset + offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got < 0 ? errno : ENOSPC;
+    done += static_cast<size_t>(got);
+  }
+  return 0;
+}
+
 }  // namespace raw
 
 void announce_move(uintptr_t start, size_t bytes) {
@@ -281,15 +296,19 @@ void announce_move(uintptr_t start, size_t bytes) {
   errno = error;
 }
 
-mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place,
-                         void* copy) {
+mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place) {
+  int error = 0;
   const auto copy_range = [&](uintptr_t first, size_t count) {
-    copy_pages(static_cast<unsigned char*>(copy) + (first - start), pointer(first), count);
+    if (error == 0) error = raw::write(place, first - start, first, count);
   };
   if (anonymous) {
     for_used_pages(start, bytes, copy_range);
   } else {
     copy_range(start, bytes);
+  }
+  if (error != 0) {
+    return fail_errno(MOB_ERR_MEMORY, error, "copying %zu bytes at %p to shared memory failed",
+                      bytes, pointer(start));
   }
   const void* got =
       raw::map(pointer(start), bytes, MAP_SHARED | MAP_FIXED, place.descriptor, place.offset);
@@ -298,13 +317,24 @@ mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPl
                     pointer(start));
 }
 
+void map_used_pages(uintptr_t start, size_t bytes, SharedPlace place) {
+  const int error = errno;
+  for_used_pages(place, bytes, [&](size_t first, size_t count) {
+    static_cast<void>(madvise(pointer(start + first), count, kPopulateRead));
+  });
+  errno = error;
+}
+
 mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
   void* copy = raw::map(nullptr, bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy == MAP_FAILED) {
     return fail_errno(MOB_ERR_MEMORY, errno, "no %zu bytes of private memory", bytes);
   }
   for_used_pages(place, bytes, [&](size_t first, size_t count) {
-    copy_pages(static_cast<unsigned char*>(copy) + first, pointer(start + first), count);
+    unsigned char* to = static_cast<unsigned char*>(copy) + first;
+    // All pages by one call instead of by a fault for each; kernels before 5.14 refuse it.
+    static_cast<void>(madvise(to, count, kPopulateWrite));
+    copy_pages(to, pointer(start + first), count);
   });
   // Replaces the shared pages in one step: the range is never unmapped.
   if (raw::move_mapping(copy, bytes, start)) return MOB_OK;

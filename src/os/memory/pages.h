@@ -49,11 +49,14 @@ struct SharedPlace {
 // before the threads of the process are stopped for that.
 void announce_move(uintptr_t start, size_t bytes);
 
-// Moves whole pages to a place in shared memory that holds zeros and is mapped at `copy`: copies
-// their contents there, then maps the place over the pages. If `anonymous`, pages that were never
-// touched are zero and take no memory. After an error the pages are as before.
-mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place,
-                         void* copy);
+// Moves whole pages to a place in shared memory that holds zeros: copies their contents there, then
+// maps the place over the pages. If `anonymous`, pages that were never touched are zero and take no
+// memory. After an error the pages are as before.
+mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place);
+
+// Enters the pages that moved and were not empty into this process' page table, which is cheaper
+// than a page fault at the first access to each.
+void map_used_pages(uintptr_t start, size_t bytes, SharedPlace place);
 
 // Makes whole pages that make_shared() moved private memory again, with their current contents.
 // After an error they are as before. Works in a child of fork() too; the parent's pages stay

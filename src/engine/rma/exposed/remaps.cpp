@@ -148,13 +148,15 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
   const os::SharedPlace place = place_of(moved->region);
   mob_status_t status = os::begin_copies(moved->first_page, moved->page_bytes, place);
   if (status == MOB_OK) {
-    void* copy = segment_.local_address(moved->region.offset);
     os::announce_move(moved->first_page, moved->page_bytes);
     status = move_pages(call, [&] {
-      return os::make_shared(moved->first_page, moved->page_bytes, moved->is_anonymous, place,
-                             copy);
+      return os::make_shared(moved->first_page, moved->page_bytes, moved->is_anonymous, place);
     });
-    if (status != MOB_OK) os::end_copies(moved->first_page);
+    if (status == MOB_OK) {
+      os::map_used_pages(moved->first_page, moved->page_bytes, place);
+    } else {
+      os::end_copies(moved->first_page);
+    }
   }
   if (status != MOB_OK) drop_region(segment_, moved->region);
   return status;
