@@ -46,7 +46,9 @@ Fact probe_memfd() {
   constexpr size_t kBytes = 1 << 16;
   int descriptor = -1;
   if (os::memfd_create_sized("mobius-info", kBytes, &descriptor) != MOB_OK) {
-    return verdict("memfd", "shared memory", false, mob_last_error());
+    return verdict("memfd", "shared memory", false,
+                   fmt::format("{}; no job begins, and windows of MPI programs are their MPI's",
+                               mob_last_error()));
   }
   std::string problem;
   if (os::memfd_reserve(descriptor, 0, kBytes) != MOB_OK) problem = mob_last_error();

@@ -20,7 +20,8 @@ extern "C" __attribute__((visibility("default"))) void ompi_win_get_attr_f(const
                                                                            MPI_Aint* value,
                                                                            MPI_Fint* flag,
                                                                            MPI_Fint* result) {
-  Window* window = find_window(real::Win_f2c(*win));
+  MPI_Win handle = real::Win_f2c(*win);
+  Window* window = find_window(handle);
   if (window != nullptr && predefined_attribute(window, *keyval, value)) {
     *flag = 1;
     if (result != nullptr) *result = MPI_SUCCESS;
@@ -39,7 +40,8 @@ extern "C" __attribute__((visibility("default"))) void ompi_win_set_attr_f(const
                                                                            const MPI_Fint* keyval,
                                                                            const MPI_Aint* value,
                                                                            MPI_Fint* result) {
-  if (Window* window = find_window(real::Win_f2c(*win))) window->is_changed = true;
+  MPI_Win handle = real::Win_f2c(*win);
+  if (Window* window = find_window(handle)) window->is_changed = true;
   static const Real<void(const MPI_Fint*, const MPI_Fint*, const MPI_Aint*, MPI_Fint*)> next{
       "ompi_win_set_attr_f"};
   next(win, keyval, value, result);

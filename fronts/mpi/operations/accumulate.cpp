@@ -93,10 +93,10 @@ int update(const Update& call, Window* window, Completion completion, mob_handle
   const Datatype* target_type = nullptr;
   const Side there{nullptr, call.target_count, call.target_type};
   if (changes) {
-    if (const int error = check_side(*window, call.origin, &origin_type)) return error;
+    if (const int error = check_buffer(*window, call.origin, &origin_type)) return error;
   }
   if (call.fetches) {
-    if (const int error = check_side(*window, call.result, &result_type)) return error;
+    if (const int error = check_buffer(*window, call.result, &result_type)) return error;
   }
   if (const int error = check_side(*window, there, &target_type)) return error;
   const Place place =
@@ -176,7 +176,8 @@ int fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank,
     char* const address = short_way(window, rank, displacement, 1, element.bytes, &target);
     const bool is_aligned_here =
         (reinterpret_cast<uintptr_t>(address) & (element.alignment - 1u)) == 0;
-    if (address != nullptr && is_aligned_here &&
+    const bool has_buffers = result != nullptr && (origin != nullptr || op == MPI_NO_OP);
+    if (address != nullptr && is_aligned_here && has_buffers &&
         op_kind(op, element, &translated) == OpKind::kMobius) [[likely]] {
       if (target->is_copied) [[unlikely]] {
         note_transfer(*target);
@@ -259,6 +260,9 @@ int compare_and_swap(const void* origin, const void* compare, void* result, MPI_
       known->solid_bytes != known->element->bytes) {
     return raise(*window, MPI_ERR_TYPE);
   }
+  if (origin == nullptr || compare == nullptr || result == nullptr) {
+    return raise(*window, MPI_ERR_BUFFER);
+  }
   const ElementKind kind = known->element->kind;
   if (kind != ElementKind::kInteger && kind != ElementKind::kLogical &&
       kind != ElementKind::kByte) {
@@ -291,6 +295,7 @@ int compare_and_swap(const void* origin, const void* compare, void* result, MPI_
 }
 
 int update_with_request(const Update& call, Window* window, MPI_Request* request) {
+  if (request == nullptr) return raise(*window, MPI_ERR_REQUEST);
   mob_handle_t transfer = MOB_HANDLE_DONE;
   const Completion completion = call.fetches ? Completion::kAsked : Completion::kNow;
   if (const int result = update(call, window, completion, &transfer)) return result;

@@ -13,10 +13,10 @@ namespace mobius::mpi {
 namespace {
 
 // As short_way() in transfer.h, for as many elements of one type on both sides.
-inline char* short_way_alike(Window* window, int rank, MPI_Aint displacement, int64_t count,
-                             int64_t target_count, MPI_Datatype type, MPI_Datatype target_type,
-                             const Target** target, size_t* bytes) {
-  if (type != target_type || count != target_count) [[unlikely]] {
+inline char* short_way_alike(Window* window, const void* origin, int rank, MPI_Aint displacement,
+                             int64_t count, int64_t target_count, MPI_Datatype type,
+                             MPI_Datatype target_type, const Target** target, size_t* bytes) {
+  if (type != target_type || count != target_count || origin == nullptr) [[unlikely]] {
     return nullptr;
   }
   const size_t unit = solid_bytes(type);
@@ -29,7 +29,7 @@ int transfer_long_way(mob_kind_t kind, const Side& origin, int rank, MPI_Aint di
                       mob_handle_t* handle) {
   const Datatype* origin_type = nullptr;
   const Datatype* target_type = nullptr;
-  if (const int error = check_side(*window, origin, &origin_type)) return error;
+  if (const int error = check_buffer(*window, origin, &origin_type)) return error;
   if (const int error = check_side(*window, there, &target_type)) return error;
   const Place place = find_place(window, rank, displacement, there.count, *target_type);
   if (place.error != MPI_SUCCESS || place.is_nobody) return place.error;
@@ -49,8 +49,8 @@ int put(const void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint
         int64_t target_count, MPI_Datatype target_type, Window* window, Completion completion) {
   const Target* target = nullptr;
   size_t bytes = 0;
-  char* const remote = short_way_alike(window, rank, displacement, count, target_count, type,
-                                       target_type, &target, &bytes);
+  char* const remote = short_way_alike(window, origin, rank, displacement, count, target_count,
+                                       type, target_type, &target, &bytes);
   if (remote == nullptr) [[unlikely]] {
     return transfer_long_way(MOB_PUT, {const_cast<void*>(origin), count, type}, rank, displacement,
                              {nullptr, target_count, target_type}, window, completion, nullptr);
@@ -77,8 +77,8 @@ int get(void* origin, int64_t count, MPI_Datatype type, int rank, MPI_Aint displ
         mob_handle_t* handle) {
   const Target* target = nullptr;
   size_t bytes = 0;
-  const char* const remote = short_way_alike(window, rank, displacement, count, target_count, type,
-                                             target_type, &target, &bytes);
+  const char* const remote = short_way_alike(window, origin, rank, displacement, count,
+                                             target_count, type, target_type, &target, &bytes);
   if (remote == nullptr) [[unlikely]] {
     return transfer_long_way(MOB_GET, {origin, count, type}, rank, displacement,
                              {nullptr, target_count, target_type}, window, completion, handle);
@@ -137,6 +137,7 @@ int call_rput(const Own& own, const void* origin, Count count, MPI_Datatype type
   if (window == nullptr) [[unlikely]] {
     return own(origin, count, type, rank, displacement, target_count, target_type, win, request);
   }
+  if (request == nullptr) return raise(*window, MPI_ERR_REQUEST);
   return with_request(put(origin, count, type, rank, displacement, target_count, target_type,
                           window, Completion::kNow),
                       MOB_HANDLE_DONE, *window, request);
@@ -150,6 +151,7 @@ int call_rget(const Own& own, void* origin, Count count, MPI_Datatype type, int 
   if (window == nullptr) [[unlikely]] {
     return own(origin, count, type, rank, displacement, target_count, target_type, win, request);
   }
+  if (request == nullptr) return raise(*window, MPI_ERR_REQUEST);
   mob_handle_t transfer = MOB_HANDLE_DONE;
   const int result = get(origin, count, type, rank, displacement, target_count, target_type, window,
                          Completion::kAsked, &transfer);

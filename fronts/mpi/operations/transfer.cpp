@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operations/transfer.h"
 
+#include <cstdio>
+
 #include "binding/bootstrap.h"
 
 namespace mobius::mpi {
@@ -9,10 +11,25 @@ namespace {
 // Displacements and counts times units and extents.
 __extension__ using Wide = __int128;
 
+// Where an operation reaches beyond the memory of its target.
+int raise_range(const Window& window, int rank, MPI_Aint displacement, Wide low, Wide high) {
+  const Target& target = window.targets[rank];
+  char text[200];
+  static_cast<void>(std::snprintf(
+      text, sizeof text,
+      "displacement %lld of %llu bytes each: the call reaches bytes %.0f to %.0f of the memory of "
+      "rank %d, which has %llu",
+      static_cast<long long>(displacement), static_cast<unsigned long long>(target.unit),
+      static_cast<double>(low), static_cast<double>(high), rank,
+      static_cast<unsigned long long>(target.bytes)));
+  return raise(window, MPI_ERR_RMA_RANGE, text);
+}
+
 }  // namespace
 
 bool opens_epoch(Window* window) {
-  if (window->access != Access::kFence) return false;
+  // Of two threads that come at once, one finds that the other has opened it.
+  if (window->access != Access::kFence) return window->access == Access::kFenceUsed;
   window->access = Access::kFenceUsed;
   window->all_open.store(1, std::memory_order_relaxed);
   return true;
@@ -45,8 +62,9 @@ Place find_place(Window* window, int rank, MPI_Aint displacement, int64_t count,
   const auto shift = static_cast<Wide>(count - 1) * type.extent;
   const Wide low = start + type.low + (shift < 0 ? shift : 0);
   const Wide high = start + type.high + (shift > 0 ? shift : 0);
-  if (low < 0 || high > static_cast<Wide>(target.bytes)) {
-    place.error = raise(*window, MPI_ERR_RMA_RANGE);
+  // Displacements in dynamic windows are addresses.
+  if (low < 0 || high > static_cast<Wide>(target.bytes) || (window->is_dynamic && low == 0)) {
+    place.error = raise_range(*window, rank, displacement, low, high);
   }
   return place;
 }
@@ -55,6 +73,16 @@ int check_side(const Window& window, const Side& side, const Datatype** type) {
   if (side.count < 0) return raise(window, MPI_ERR_COUNT);
   *type = datatypes.find(side.type);
   if (*type == nullptr) return raise(window, MPI_ERR_TYPE);
+  return MPI_SUCCESS;
+}
+
+int check_buffer(const Window& window, const Side& side, const Datatype** type) {
+  if (const int error = check_side(window, side, type)) return error;
+  // Data of MPI_BOTTOM lies elsewhere.
+  const bool is_nothing = side.count == 0 || (*type)->bytes == 0;
+  if (side.address == nullptr && !is_nothing && (*type)->low == 0) {
+    return raise(window, MPI_ERR_BUFFER);
+  }
   return MPI_SUCCESS;
 }
 

@@ -94,8 +94,10 @@ struct Place {
 Place find_place(Window* window, int rank, MPI_Aint displacement, int64_t count,
                  const Datatype& type);
 
-// Checks what an origin or a result brings; the class of the error, which was raised, if any.
+// Checks count and type of a side; the class of the error, which was raised, if any.
 int check_side(const Window& window, const Side& side, const Datatype** type);
+// Checks the address of an origin or a result as well.
+int check_buffer(const Window& window, const Side& side, const Datatype** type);
 
 // Bytes of memory in order, as runs that are alike or as a list.
 class Runs {

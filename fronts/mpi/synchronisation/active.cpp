@@ -47,7 +47,7 @@ int start_access(Window* window, MPI_Group group, int assertion) {
   const Progressing progressing;
   const mob_status_t status = mob_epoch_start(window->epoch, members.ranks.data(),
                                               static_cast<mob_rank_t>(members.ranks.size()));
-  if (status != MOB_OK) return raise(*window, class_of(status));
+  if (status != MOB_OK) return raise_status(*window, status);
   set_open(window, members, 1);
   window->access = Access::kStarted;
   return MPI_SUCCESS;
@@ -69,7 +69,7 @@ int post(Window* window, MPI_Group group, int assertion) {
   const Progressing progressing;
   const mob_status_t status = mob_epoch_post(window->epoch, members.ranks.data(),
                                              static_cast<mob_rank_t>(members.ranks.size()));
-  if (status != MOB_OK) return raise(*window, class_of(status));
+  if (status != MOB_OK) return raise_status(*window, status);
   window->is_exposed = true;
   return MPI_SUCCESS;
 }
@@ -83,9 +83,10 @@ int wait(Window* window) {
 }
 
 int test(Window* window, int* flag) {
+  if (flag == nullptr) return raise(*window, MPI_ERR_ARG);
   if (!window->is_exposed) return raise(*window, MPI_ERR_RMA_SYNC);
   const mob_status_t status = mob_epoch_test(window->epoch, flag);
-  if (status != MOB_OK) return raise(*window, class_of(status));
+  if (status != MOB_OK) return raise_status(*window, status);
   if (*flag != 0) {
     window->is_exposed = false;
   } else {

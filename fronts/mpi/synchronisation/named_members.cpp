@@ -16,6 +16,8 @@ constinit std::atomic<uint64_t> frees = 1;
 
 bool translate(const Window& window, MPI_Group group, NamedMembers* members) {
   int size = 0;
+  // The MPI would raise its error through the handler of MPI_COMM_WORLD, not of the window.
+  if (group == MPI_GROUP_NULL) return false;
   if (real::Group_size(group, &size) != MPI_SUCCESS) return false;
   members->places.resize(static_cast<size_t>(size));
   members->ranks.resize(static_cast<size_t>(size));

@@ -47,6 +47,15 @@ inline void unlock_here(const Target& target, uint8_t kind) {
   }
 }
 
+// Threads may lock different targets at once.
+inline void count_locks(Window* window, int change) {
+  if (window->has_threads) {
+    window->locks.add(change);
+  } else {
+    window->locks = window->locks + change;
+  }
+}
+
 int lock(Window* window, int type, int rank, int assertion) {
   if (type != MPI_LOCK_SHARED && type != MPI_LOCK_EXCLUSIVE) {
     return raise(*window, MPI_ERR_LOCKTYPE);
@@ -69,12 +78,12 @@ int lock(Window* window, int type, int rank, int assertion) {
     const mob_status_t status = target.is_here
                                     ? mob_access_lock(window->locked, target.rank, mode, nullptr)
                                     : mob_access_lock_nbi(window->locked, target.rank, mode);
-    if (status != MOB_OK) return raise(*window, class_of(status));
+    if (status != MOB_OK) return raise_status(*window, status);
     target.lock = mode == MOB_EXCLUSIVE ? kExclusive : kShared;
   }
   if (window->access == Access::kFence) window->access = Access::kNone;
   target.open.store(1, std::memory_order_relaxed);
-  ++window->locks;
+  count_locks(window, 1);
   return MPI_SUCCESS;
 }
 
@@ -86,7 +95,7 @@ int unlock(Window* window, int rank) {
   const uint8_t kind = target.lock;
   target.lock = kUnlocked;
   target.open.store(0, std::memory_order_relaxed);
-  --window->locks;
+  count_locks(window, -1);
   if (target.locks != nullptr) {
     const mob_status_t status = flush_target(*window, target);
     unlock_here(target, kind);
@@ -110,7 +119,7 @@ int lock_all(Window* window, int assertion) {
   } else if (window->is_lock_all_checked) {
     const Progressing progressing;
     const mob_status_t status = mob_access_lock_all(window->locked, nullptr);
-    if (status != MOB_OK) return raise(*window, class_of(status));
+    if (status != MOB_OK) return raise_status(*window, status);
   }
   window->access = Access::kLockedAll;
   window->all_open.store(1, std::memory_order_relaxed);

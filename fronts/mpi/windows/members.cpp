@@ -99,6 +99,7 @@ void free_all_spares() {
 }
 
 bool is_spare(MPI_Win win) {
+  if (!has_kept_spares()) return false;
   const std::lock_guard lock(kept().mutex);
   for (const Members* members : kept().all) {
     for (const Spare& spare : members->spares) {

@@ -40,6 +40,7 @@ constexpr uintptr_t kWordBytes = 8;
 struct OwnMemory {
   uintptr_t end;
   Placed placed;
+  OwnKind kind;
 };
 
 struct ProgramMemory {
@@ -234,17 +235,24 @@ void withdraw_memory(std::vector<Exposure*>* exposures) {
   exposures->clear();
 }
 
-void add_own_memory(const void* address, size_t bytes, Placed placed) {
+void add_own_memory(const void* address, size_t bytes, Placed placed, OwnKind kind) {
   ProgramMemory& memory = program_memory();
   const std::lock_guard lock(memory.mutex);
   const auto start = reinterpret_cast<uintptr_t>(address);
-  memory.own[start] = {start + bytes, placed};
+  memory.own[start] = {start + bytes, placed, kind};
 }
 
-bool remove_own_memory(const void* address) {
+OwnKind own_memory_at(const void* address) {
   ProgramMemory& memory = program_memory();
   const std::lock_guard lock(memory.mutex);
-  return memory.own.erase(reinterpret_cast<uintptr_t>(address)) != 0;
+  const auto found = memory.own.find(reinterpret_cast<uintptr_t>(address));
+  return found != memory.own.end() ? found->second.kind : OwnKind::kNone;
+}
+
+void remove_own_memory(const void* address) {
+  ProgramMemory& memory = program_memory();
+  const std::lock_guard lock(memory.mutex);
+  memory.own.erase(reinterpret_cast<uintptr_t>(address));
 }
 
 void forget_program_memory() {

@@ -8,6 +8,7 @@
 #include <mobius/mobius.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "binding/abi.h"
@@ -29,10 +30,12 @@ struct Placed {
 bool expose_memory(void* address, size_t bytes, std::vector<Exposure*>* exposures, Placed* placed);
 void withdraw_memory(std::vector<Exposure*>* exposures);
 
-// Memory that Möbius gave, which is a target by itself: of MPI_Alloc_mem() and of windows.
-void add_own_memory(const void* address, size_t bytes, Placed placed);
-// Whether it was such memory.
-bool remove_own_memory(const void* address);
+// Memory that Möbius gave, which is a target by itself.
+enum class OwnKind : uint8_t { kNone, kAllocated, kWindow };  // by MPI_Alloc_mem(), or a window
+void add_own_memory(const void* address, size_t bytes, Placed placed, OwnKind kind);
+// What begins there.
+OwnKind own_memory_at(const void* address);
+void remove_own_memory(const void* address);
 
 // Before the job ends.
 void forget_program_memory();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "windows/spares.h"
 
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -30,7 +31,9 @@ void keep_memory(Window* window, Spare* spare) {
   spare->memory = std::exchange(window->memory, nullptr);
 }
 
-void mark_changed(MPI_Win win) {
+std::atomic<bool> has_kept = false;
+
+void mark_changed(MPI_Win& win) {
   if (Window* window = find_window(win)) window->is_changed = true;
 }
 
@@ -54,9 +57,12 @@ bool keep_as_spare(Window* window) {
               {}};
   for (int i = 0; i < window->size; ++i) spare.locks.push_back(window->targets[i].locks);
   keep_memory(window, &spare);
+  has_kept.store(true, std::memory_order_relaxed);
   members.spares.push_back(std::move(spare));
   return true;
 }
+
+bool has_kept_spares() { return has_kept.load(std::memory_order_relaxed); }
 
 void free_spare(Spare* spare) {
   static_cast<void>(real::Win_free(&spare->carrier));
@@ -74,7 +80,8 @@ void free_spares(Members* members) {
 
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
-// What a program gives to a handle ends with it.
+// A carrier to which the program has given something is not used again: its next user would find
+// it.
 
 MOBIUS_MPI_TWIN(Win_set_attr)(MPI_Win win, int keyval, void* value) {
   mark_changed(win);

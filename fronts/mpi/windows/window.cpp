@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "windows/window.h"
 
+#include "windows/spares.h"
+
 namespace mobius::mpi {
 
 constinit Windows windows;
+
+Window* Windows::find_again(uintptr_t handle) {
+  if (!has_threads_.load(std::memory_order_relaxed)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return find(handle);
+}
+
+Missed look_again(MPI_Win win) {
+  Window* window = windows.find_again(number_of(win));
+  return {window, window == nullptr && is_spare(win) ? MPI_WIN_NULL : win};
+}
 
 Window* Windows::make() {
   const std::lock_guard lock(mutex_);
@@ -17,7 +30,8 @@ void Windows::insert(Window* window, MPI_Win carrier) {
   const std::lock_guard lock(mutex_);
   const uintptr_t handle = number_of(carrier);
   window->carrier = carrier;
-  std::atomic<Window*>& first = slots_[hash(handle)];
+  std::atomic<Window*>& first = slot(handle);
+  if (window->has_threads) has_threads_.store(true, std::memory_order_relaxed);
   window->handle.store(handle, std::memory_order_relaxed);
   window->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
   first.store(window, std::memory_order_release);  // pairs with the acquire in find()

@@ -58,6 +58,25 @@ inline constexpr bool kAtomicsAreFences = true;
 inline constexpr bool kAtomicsAreFences = false;
 #endif
 
+// A value that several threads of a process may read and write without an order among them.
+template <typename T>
+class Relaxed {
+ public:
+  // Implicit, as it stands for the value.
+  // NOLINTNEXTLINE(google-explicit-constructor, hicpp-explicit-conversions)
+  constexpr Relaxed(T value) : value_(value) {}
+  Relaxed& operator=(T value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor, hicpp-explicit-conversions)
+  operator T() const { return value_.load(std::memory_order_relaxed); }
+  void add(T more) { value_.fetch_add(more, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<T> value_;
+};
+
 enum LockKind : uint8_t { kUnlocked, kShared, kExclusive, kUnchecked };
 
 // The access that the process has in a window, besides its locks.
@@ -76,16 +95,16 @@ struct Window {
   std::atomic<uint8_t> all_open = 0;
   bool is_dynamic = false;
   bool orders_accumulates = true;
-  bool is_changed = false;   // the program gave its handle something: spares.h
-  bool has_threads = false;  // two threads of a member may call the MPI at once
+  Relaxed<bool> is_changed = false;  // the program gave its handle something: spares.h
+  bool has_threads = false;          // two threads of a member may call the MPI at once
   int size = 0;
   int rank = 0;
   std::unique_ptr<Target[]> targets;
 
   MPI_Win carrier{};
-  Access access = Access::kNone;
+  Relaxed<Access> access = Access::kNone;
   bool is_exposed = false;  // between MPI_Win_post() and its end
-  int locks = 0;            // of single targets
+  Relaxed<int> locks = 0;   // of single targets
   bool is_lock_all_checked = true;
   NamedMembers started;  // of the last MPI_Win_start() …
   NamedMembers posted;   // … and MPI_Win_post()
@@ -129,6 +148,9 @@ class Windows {
   void give_back(Window* window);
   // One that is live; null if there is none.
   Window* any();
+  // As find(), for a handle that find() has not found: a window that another thread has freed and
+  // made again meanwhile may have led it from one chain to another.
+  Window* find_again(uintptr_t handle);
 
  private:
   static constexpr unsigned kBits = 10;
@@ -138,15 +160,34 @@ class Windows {
   }
   const std::atomic<Window*>& slot(uintptr_t handle) const { return slots_[hash(handle)]; }
 
+  std::atomic<Window*>& slot(uintptr_t handle) { return slots_[hash(handle)]; }
+
   std::atomic<Window*> slots_[size_t{1} << kBits]{};
-  std::mutex mutex_;  // guards changes of the chains, and what follows
+  std::atomic<bool> has_threads_ = false;  // a window had, Window::has_threads
+  std::mutex mutex_;                       // guards changes of the chains, and what follows
   std::vector<Window*> free_;
   std::vector<Window*> live_;
 };
 
 extern constinit Windows windows;
 
-// The window of a handle; null: the MPI's own.
-inline Window* find_window(MPI_Win win) { return windows.find(number_of(win)); }
+// A handle that leads to no window at first sight.
+struct Missed {
+  Window* window;  // that it leads to all the same
+  MPI_Win own;     // else what the MPI is to be called with
+};
+[[gnu::cold]] Missed look_again(MPI_Win win);
+
+// The window of a handle; null: the MPI's own. Then the handle becomes MPI_WIN_NULL if the program
+// has freed the window, whose carrier lives on: the MPI would take it.
+inline Window* find_window(MPI_Win& win) {
+  Window* window = windows.find(number_of(win));
+  if (window != nullptr) [[likely]] {
+    return window;
+  }
+  const Missed missed = look_again(win);
+  win = missed.own;
+  return missed.window;
+}
 
 }  // namespace mobius::mpi

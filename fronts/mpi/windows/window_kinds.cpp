@@ -17,8 +17,9 @@ namespace mobius::mpi {
 namespace {
 
 // The MPI says what is wrong with arguments.
-bool is_sound(MPI_Comm comm, MPI_Aint bytes, MPI_Aint unit) {
-  return comm != MPI_COMM_NULL && bytes >= 0 && unit > 0 && unit <= std::numeric_limits<int>::max();
+bool is_sound(MPI_Comm comm, MPI_Aint bytes, MPI_Aint unit, const void* base, const MPI_Win* win) {
+  return base != nullptr && win != nullptr && comm != MPI_COMM_NULL && bytes >= 0 && unit > 0 &&
+         unit <= std::numeric_limits<int>::max();
 }
 
 bool create_served(void* base, MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
@@ -101,7 +102,7 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
       is_placed && (mine.bytes == 0 || mob_ptr(mine.owner, mine.base, &here) == MOB_OK);
   window.base = here;
   if (!making.finish(is_reached, win, result)) return false;
-  if (mine.bytes != 0) add_own_memory(here, mine.bytes, {mine.owner, mine.base});
+  if (mine.bytes != 0) add_own_memory(here, mine.bytes, {mine.owner, mine.base}, OwnKind::kWindow);
   // A pointer to what is a pointer, of whatever type.
   *static_cast<void**>(base) = here;
   return true;
@@ -159,7 +160,8 @@ template <typename Own, typename Unit>
 int call_create(const Own& own, void* base, MPI_Aint bytes, Unit unit, MPI_Info info, MPI_Comm comm,
                 MPI_Win* win) {
   int result = MPI_SUCCESS;
-  if (is_sound(comm, bytes, unit) && create_served(base, bytes, unit, info, comm, win, &result)) {
+  if (is_sound(comm, bytes, unit, bytes != 0 ? base : win, win) &&
+      create_served(base, bytes, unit, info, comm, win, &result)) {
     return result;
   }
   return own(base, bytes, unit, info, comm, win);
@@ -169,7 +171,7 @@ template <typename Own, typename Unit>
 int call_allocate(const Own& own, bool is_shared, MPI_Aint bytes, Unit unit, MPI_Info info,
                   MPI_Comm comm, void* base, MPI_Win* win) {
   int result = MPI_SUCCESS;
-  if (is_sound(comm, bytes, unit) &&
+  if (is_sound(comm, bytes, unit, base, win) &&
       allocate_served(bytes, unit, info, comm, is_shared, base, win, &result)) {
     return result;
   }
@@ -181,6 +183,7 @@ int call_shared_query(const Own& own, MPI_Win win, int rank, MPI_Aint* bytes, Un
                       void* base) {
   const Window* window = find_window(win);
   if (window == nullptr) return own(win, rank, bytes, unit, base);
+  if (bytes == nullptr || unit == nullptr || base == nullptr) return raise(*window, MPI_ERR_ARG);
   MPI_Aint found = 1;
   const int result = query(*window, rank, bytes, &found, base);
   if (result == MPI_SUCCESS) *unit = static_cast<Unit>(found);
@@ -220,7 +223,8 @@ MOBIUS_MPI_TWIN(Win_shared_query)
 
 MOBIUS_MPI_TWIN(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   int result = MPI_SUCCESS;
-  if (comm != MPI_COMM_NULL && create_dynamic_served(info, comm, win, &result)) return result;
+  if (comm != MPI_COMM_NULL && win != nullptr && create_dynamic_served(info, comm, win, &result))
+    return result;
   return real::Win_create_dynamic(info, comm, win);
 }
 
@@ -244,7 +248,6 @@ MOBIUS_MPI_TWIN(Win_detach)(MPI_Win win, const void* base) {
 
 MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   Window* window = win != nullptr ? find_window(*win) : nullptr;
-  if (window == nullptr && win != nullptr && is_spare(*win)) *win = MPI_WIN_NULL;
   if (window == nullptr) return real::Win_free(win);
   if (is_in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
   const Progressing progressing;

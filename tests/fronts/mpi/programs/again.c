@@ -78,6 +78,9 @@ static void check_as_new(MPI_Comm comm) {
     if (what == 4) {
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
       MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+      FAILS(MPI_Win_fence(0, copy), MPI_ERR_WIN);
+      FAILS(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, copy), MPI_ERR_WIN);
+      FAILS(MPI_Put(statics, 1, MPI_INT, 0, 0, 1, MPI_INT, copy), MPI_ERR_WIN);
       FAILS(MPI_Win_free(&copy), MPI_ERR_WIN);
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
       MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);

@@ -78,6 +78,25 @@ int main(int argc, char** argv) {
   FAILS(MPI_Compare_and_swap(values, values, result, MPI_DOUBLE, 0, 0, win), MPI_ERR_TYPE);
   MPI_Request request;
   FAILS(MPI_Rput(values, 1, MPI_DOUBLE, check_size, 0, 1, MPI_DOUBLE, win, &request), MPI_ERR_RANK);
+  FAILS(MPI_Put(NULL, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win), MPI_ERR_BUFFER);
+  FAILS(MPI_Get(NULL, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win), MPI_ERR_BUFFER);
+  FAILS(MPI_Accumulate(NULL, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, MPI_SUM, win), MPI_ERR_BUFFER);
+  FAILS(MPI_Get_accumulate(values, 1, MPI_DOUBLE, NULL, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, MPI_SUM,
+                           win),
+        MPI_ERR_BUFFER);
+  FAILS(MPI_Fetch_and_op(NULL, result, MPI_DOUBLE, 0, 0, MPI_SUM, win), MPI_ERR_BUFFER);
+  FAILS(MPI_Fetch_and_op(values, NULL, MPI_DOUBLE, 0, 0, MPI_SUM, win), MPI_ERR_BUFFER);
+  FAILS(MPI_Compare_and_swap(values, values, NULL, MPI_INT64_T, 0, 0, win), MPI_ERR_BUFFER);
+  FAILS(MPI_Fetch_and_op(values, result, MPI_DOUBLE, check_size, 0, MPI_SUM, win), MPI_ERR_RANK);
+  FAILS(MPI_Fetch_and_op(values, result, MPI_DOUBLE, 0, 10, MPI_SUM, win), MPI_ERR_RMA_RANGE);
+  FAILS(MPI_Compare_and_swap(values, values, result, MPI_INT64_T, 0, 10, win), MPI_ERR_RMA_RANGE);
+  FAILS(MPI_Raccumulate(values, 1, MPI_DOUBLE, 0, 10, 1, MPI_DOUBLE, MPI_SUM, win, &request),
+        MPI_ERR_RMA_RANGE);
+  FAILS(MPI_Rget_accumulate(values, 1, MPI_DOUBLE, result, -1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE,
+                            MPI_SUM, win, &request),
+        MPI_ERR_COUNT);
+  FAILS(MPI_Rput(values, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win, NULL), MPI_ERR_REQUEST);
+  MPI(MPI_Put(NULL, 0, MPI_DOUBLE, 0, 0, 0, MPI_DOUBLE, win));
   MPI(MPI_Put(values, 4, MPI_DOUBLE, MPI_PROC_NULL, 1000, 4, MPI_DOUBLE, win));
   MPI(MPI_Rget(values, 4, MPI_DOUBLE, MPI_PROC_NULL, 0, 4, MPI_DOUBLE, win, &request));
   MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -94,6 +113,8 @@ int main(int argc, char** argv) {
   FAILS(MPI_Put(values, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win), MPI_ERR_RMA_SYNC);
   MPI_Group self;
   MPI(MPI_Group_incl(all, 1, &check_rank, &self));
+  FAILS(MPI_Win_post(MPI_GROUP_NULL, 0, win), MPI_ERR_GROUP);
+  FAILS(MPI_Win_start(MPI_GROUP_NULL, 0, win), MPI_ERR_GROUP);
   MPI(MPI_Win_post(self, 0, win));
   FAILS(MPI_Win_post(self, 0, win), MPI_ERR_RMA_SYNC);
   MPI(MPI_Win_start(self, 0, win));
@@ -116,6 +137,12 @@ int main(int argc, char** argv) {
   FAILS(MPI_Win_attach(dynamic, values + 1, sizeof *values), MPI_ERR_RMA_ATTACH);
   FAILS(MPI_Win_detach(dynamic, values + 1), MPI_ERR_RMA_ATTACH);
   MPI(MPI_Win_detach(dynamic, values));
+  MPI(MPI_Win_lock(MPI_LOCK_SHARED, check_rank, 0, dynamic));
+  FAILS(MPI_Put(values, 1, MPI_DOUBLE, check_rank, 0, 1, MPI_DOUBLE, dynamic), MPI_ERR_RMA_RANGE);
+  MPI(MPI_Get_address(values, &size));
+  FAILS(MPI_Put(values, 1, MPI_DOUBLE, check_rank, size, 1, MPI_DOUBLE, dynamic),
+        MPI_ERR_RMA_RANGE);
+  MPI(MPI_Win_unlock(check_rank, dynamic));
   FAILS(MPI_Win_shared_query(dynamic, 0, &size, &flag, &base), MPI_ERR_RMA_FLAVOR);
   FAILS(MPI_Win_shared_query(win, check_size, &size, &flag, &base), MPI_ERR_RANK);
   MPI(MPI_Win_free(&dynamic));
@@ -131,6 +158,8 @@ int main(int argc, char** argv) {
   /* Errors that the MPI itself finds. */
   MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  FAILS(MPI_Free_mem(mine), MPI_ERR_BASE);
+  FAILS(MPI_Win_create(values, 8, 1, MPI_INFO_NULL, MPI_COMM_NULL, &own), MPI_ERR_COMM);
   CHECK(MPI_Win_create(values, -1, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own) != MPI_SUCCESS);
   CHECK(MPI_Win_create(values, 8, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &own) != MPI_SUCCESS);
   MPI_Win none = MPI_WIN_NULL;
