@@ -24,6 +24,19 @@ const suite_block_t* suite_find(suite_kind_t kind, const char* name) {
   return NULL;
 }
 
+const suite_loop_block_t* suite_find_loops(const char* transfer, const char* sync, size_t bytes) {
+  const suite_loop_block_t* found = NULL;
+  char name[2 * SUITE_WORD_BYTES];
+  snprintf(name, sizeof name, "%s:%s", transfer, sync);
+  for (const suite_block_t* block = registered[SUITE_LOOP]; block != NULL; block = block->next) {
+    const suite_loop_block_t* loops = (const suite_loop_block_t*)block;
+    if (strcmp(block->name, name) != 0) continue;
+    if (loops->bytes == bytes) return loops;
+    if (loops->bytes == 0) found = loops;
+  }
+  return found;
+}
+
 const char* suite_option(const suite_cell_t* cell, const char* name, const char* fallback) {
   for (int i = 0; i < cell->option_count; i++)
     if (strcmp(cell->options[i].name, name) == 0) return cell->options[i].value;

@@ -34,6 +34,10 @@ static void unpack(const suite_path_t* path, unsigned char* to, const unsigned c
 int suite_leg(suite_path_t* path, int to, int from) {
   suite_window_t* window = &path->window;
   const suite_transfer_block_t* transfer = path->transfer;
+  if (path->legs == SUITE_ONE_SIDE) {
+    if (to == SUITE_NOBODY) return 0;
+    from = SUITE_NOBODY;
+  }
   size_t source = path->area[path->parity], target = path->area[!path->parity];
   size_t extent = path->piece_extent;
   if (path->by_hand) {
@@ -67,7 +71,7 @@ int suite_leg(suite_path_t* path, int to, int from) {
     path->between(path->between_context, to, from);
   }
   if (path->sync->leave != NULL) TRY(path->sync->leave(window, to, from));
-  if (path->sync->passive) {
+  if (path->sync->passive && path->legs != SUITE_ONE_SIDE) {
     if (to != SUITE_NOBODY) TRY(suite_library.tell(window, path->sync, to));
     if (from != SUITE_NOBODY) TRY(suite_library.await(window, from));
   }
@@ -77,6 +81,30 @@ int suite_leg(suite_path_t* path, int to, int from) {
   return 0;
 }
 
+/* Legs of a pair by its loop. `to` is of the first one. */
+static int loop_legs(suite_path_t* path, int to, uint64_t legs) {
+  suite_window_t* window = &path->window;
+  suite_spot_t* spot = &path->spot;
+  int mine = to != SUITE_NOBODY, peer = 1 - path->comm.rank;
+  if (path->legs == SUITE_ONE_SIDE && !mine) return 0;
+  /* Where this rank's own legs begin: all of them at the same place. */
+  int parity = mine ? path->parity : !path->parity;
+  int gets = path->transfer->effect == SUITE_GETS;
+  spot->data = window->base + path->area[gets ? !parity : parity];
+  spot->far_data = window->bases[peer] + path->area[gets ? parity : !parity];
+  spot->sent = window->sent[peer];
+  spot->seen = window->seen[peer];
+  int error = path->loop(spot, mine, legs);
+  window->sent[peer] = spot->sent;
+  window->seen[peer] = spot->seen;
+  path->parity ^= (int)(legs % 2);
+  return error;
+}
+
+static int one_leg(suite_path_t* path, int to, int from) {
+  return path->loop != NULL ? loop_legs(path, to, 1) : suite_leg(path, to, from);
+}
+
 int suite_legs(suite_path_t* path) {
   int legs = path->partner->legs(path->comm.size);
   for (int leg = 0; leg < legs; leg++) {
@@ -84,6 +112,15 @@ int suite_legs(suite_path_t* path) {
     path->partner->partners(path->comm.rank, path->comm.size, leg, &to, &from);
     TRY(suite_leg(path, to, from));
   }
+  return 0;
+}
+
+int suite_repeat_legs(suite_path_t* path, uint64_t repetitions) {
+  if (path->loop != NULL) {
+    uint64_t legs = (uint64_t)path->partner->legs(path->comm.size);
+    return loop_legs(path, path->comm.rank == 0 ? 1 : SUITE_NOBODY, repetitions * legs);
+  }
+  for (; repetitions > 0; repetitions--) TRY(suite_legs(path));
   return 0;
 }
 
@@ -118,16 +155,42 @@ static uint64_t key_of(const suite_path_t* path, uint64_t round, int rank, int w
 
 static size_t span_of(const suite_path_t* path) { return path->pieces * path->piece_extent; }
 
-/* Fills an area and its guards. `which`: 0 data to send, 1 data before the leg. */
-static void fill(suite_path_t* path, size_t area, uint64_t round, int which) {
-  uint64_t key = key_of(path, round, path->comm.rank, which);
+/* The flag is behind the data, in the guard above. */
+static int in_place(const suite_path_t* path) { return path->legs != SUITE_APART; }
+
+/* Fills the guards of an area, and the pad and the flag behind the data if there is one. */
+static void fill_guards(suite_path_t* path, size_t area, uint64_t key) {
   unsigned char* data = path->window.base + area;
   size_t span = span_of(path);
-  write_pattern(path, key, data, 0, span);
   for (size_t i = 1; i <= SUITE_GUARD_BYTES; i++)
     data[-(ptrdiff_t)i] = (unsigned char)(key >> i % 32);
   for (size_t i = span; i < span + SUITE_GUARD_BYTES - 64; i++)
     data[i] = (unsigned char)(key >> i % 32);
+  if (in_place(path))
+    memcpy(path->window.base + path->window.flags, &path->window.seen[1 - path->comm.rank], 8);
+}
+
+/* Fills an area and its guards. `which`: 0 data to send, 1 data before the leg. */
+static void fill(suite_path_t* path, size_t area, uint64_t round, int which) {
+  uint64_t key = key_of(path, round, path->comm.rank, which);
+  write_pattern(path, key, path->window.base + area, 0, span_of(path));
+  fill_guards(path, area, key);
+}
+
+/* In place: the rank whose data a leg moves. */
+static int source_of(const suite_path_t* path, int to) {
+  int moves = to != SUITE_NOBODY, gets = path->transfer->effect == SUITE_GETS;
+  return moves != gets ? path->comm.rank : 1 - path->comm.rank;
+}
+
+/* In place: the source holds the pattern, the destination its complement, so that every byte must
+ * change, and the source must still hold it afterwards. */
+static void fill_place(suite_path_t* path, uint64_t round, int source) {
+  unsigned char* data = path->window.base + path->area[0];
+  write_pattern(path, key_of(path, round, source, 0), data, 0, span_of(path));
+  for (size_t i = 0; source != path->comm.rank && i < span_of(path); i++)
+    data[i] = (unsigned char)~data[i];
+  fill_guards(path, path->area[0], key_of(path, round, path->comm.rank, 1));
 }
 
 static void add(const suite_type_t* type, unsigned char* to, const unsigned char* from) {
@@ -171,6 +234,16 @@ static void expect(suite_path_t* path, unsigned char* expected, uint64_t round, 
     }
 }
 
+/* The byte of the guard above an area that is `i` bytes behind the data's start. */
+static unsigned char above(const suite_path_t* path, uint64_t key, size_t i, const char** where) {
+  size_t flag = path->window.flags - path->area[0];
+  *where = "guard above";
+  if (in_place(path) && i < flag) *where = "pad before the flag";
+  if (!in_place(path) || i < flag || i >= flag + 8) return (unsigned char)(key >> i % 32);
+  *where = "flag";
+  return ((const unsigned char*)&path->window.seen[1 - path->comm.rank])[i - flag];
+}
+
 /* Compares the target area and its guards. Returns the offset of the first wrong byte, or -1. */
 static int64_t compare(suite_path_t* path, const unsigned char* expected, uint64_t round, int* want,
                        int* got, const char** where) {
@@ -191,13 +264,11 @@ static int64_t compare(suite_path_t* path, const unsigned char* expected, uint64
       *got = data[-(ptrdiff_t)i];
       return (int64_t)i;
     }
-  *where = "guard above";
-  for (size_t i = span; i < span + SUITE_GUARD_BYTES - 64; i++)
-    if (data[i] != (unsigned char)(key >> i % 32)) {
-      *want = (unsigned char)(key >> i % 32);
-      *got = data[i];
-      return (int64_t)i;
-    }
+  for (size_t i = span; i < span + SUITE_GUARD_BYTES - 64; i++) {
+    *want = above(path, key, i, where);
+    *got = data[i];
+    if (*want != *got) return (int64_t)i;
+  }
   return -1;
 }
 
@@ -230,27 +301,10 @@ typedef struct finding {
   char where[64];
 } finding_t;
 
-static int check_leg(suite_path_t* path, uint64_t round, int to, int from, const char* when) {
-  suite_effect_t effect = path->transfer->effect;
-  int sender = effect == SUITE_GETS ? to : from, want = 0, got = 0;
-  const char* where = "data";
-  unsigned char* expected = malloc(span_of(path) + 8);
-  if (expected == NULL) abort();
-  expect(path, expected, round, sender);
-  path->parity = !path->parity; /* the parity of the leg */
-  int64_t byte = compare(path, expected, round, &want, &got, &where);
-  if (byte < 0 && effect == SUITE_FETCH_ADDS && to != SUITE_NOBODY) {
-    byte = compare_fetched(path, round, to, &want, &got);
-    where = "fetched data";
-  }
-  if (byte < 0 && effect == SUITE_SWAPS && to != SUITE_NOBODY &&
-      path->compare != first_word(path, round, to)) {
-    byte = 0;
-    where = "fetched data";
-  }
-  path->parity = !path->parity;
-  free(expected);
-
+/* All ranks agree on what was found; the first wrong byte is recorded. Returns 1 if there is none.
+ */
+static int judge(suite_path_t* path, int64_t byte, int want, int got, const char* where,
+                 const char* when) {
   finding_t mine, *all = calloc((size_t)path->comm.size, sizeof *all);
   if (all == NULL) abort();
   memset(&mine, 0, sizeof mine);
@@ -273,20 +327,80 @@ static int check_leg(suite_path_t* path, uint64_t round, int to, int from, const
   return right;
 }
 
+/* In place: the bytes of `source` must be at both ends. */
+static int check_place(suite_path_t* path, uint64_t round, int source, const char* when) {
+  const char* where = "data";
+  int want = 0, got = 0;
+  unsigned char* expected = malloc(span_of(path) + 8);
+  if (expected == NULL) abort();
+  write_pattern(path, key_of(path, round, source, 0), expected, 0, span_of(path));
+  int64_t byte = compare(path, expected, round, &want, &got, &where);
+  free(expected);
+  return judge(path, byte, want, got, where, when);
+}
+
+static int check_leg(suite_path_t* path, uint64_t round, int to, int from, const char* when) {
+  suite_effect_t effect = path->transfer->effect;
+  int sender = effect == SUITE_GETS ? to : from, want = 0, got = 0;
+  const char* where = "data";
+  unsigned char* expected = malloc(span_of(path) + 8);
+  if (expected == NULL) abort();
+  expect(path, expected, round, sender);
+  path->parity = !path->parity; /* the parity of the leg */
+  int64_t byte = compare(path, expected, round, &want, &got, &where);
+  if (byte < 0 && effect == SUITE_FETCH_ADDS && to != SUITE_NOBODY) {
+    byte = compare_fetched(path, round, to, &want, &got);
+    where = "fetched data";
+  }
+  if (byte < 0 && effect == SUITE_SWAPS && to != SUITE_NOBODY &&
+      path->compare != first_word(path, round, to)) {
+    byte = 0;
+    where = "fetched data";
+  }
+  path->parity = !path->parity;
+  free(expected);
+  return judge(path, byte, want, got, where, when);
+}
+
 int suite_verify(suite_path_t* path, uint64_t round, const char* when) {
   int legs = path->partner->legs(path->comm.size);
   for (int leg = 0; leg < legs; leg++) {
     int to = SUITE_NOBODY, from = SUITE_NOBODY;
     uint64_t this_round = round * 64 + (uint64_t)leg;
     path->partner->partners(path->comm.rank, path->comm.size, leg, &to, &from);
-    fill(path, path->area[path->parity], this_round, 0);
-    fill(path, path->area[!path->parity], this_round, 1);
-    memset(path->result, 0xa5, path->type.bytes * path->pieces);
-    path->compare = to != SUITE_NOBODY ? first_word(path, this_round, to) : 0;
+    if (in_place(path)) {
+      fill_place(path, this_round, source_of(path, to));
+    } else {
+      fill(path, path->area[path->parity], this_round, 0);
+      fill(path, path->area[!path->parity], this_round, 1);
+      memset(path->result, 0xa5, path->type.bytes * path->pieces);
+      path->compare = to != SUITE_NOBODY ? first_word(path, this_round, to) : 0;
+    }
     SUITE_CHECK(path, suite_library.settle(&path->window));
-    SUITE_CHECK(path, suite_leg(path, to, from));
+    SUITE_CHECK(path, one_leg(path, to, from));
     SUITE_CHECK(path, suite_library.settle(&path->window));
-    if (!check_leg(path, this_round, to, from, when)) return 0;
+    if (!(in_place(path) ? check_place(path, this_round, source_of(path, to), when)
+                         : check_leg(path, this_round, to, from, when)))
+      return 0;
   }
   return 1;
+}
+
+/* The round of what is timed, and the rank that has it before. */
+enum { kTimed = 1 << 20 };
+
+static int timed_source(const suite_path_t* path) {
+  return path->transfer->effect == SUITE_GETS ? 1 : 0;
+}
+
+void suite_fill_timed(suite_path_t* path) {
+  if (!in_place(path)) return;
+  fill_place(path, kTimed, timed_source(path));
+  SUITE_CHECK(path, suite_library.settle(&path->window));
+}
+
+int suite_verify_timed(suite_path_t* path) {
+  if (!in_place(path)) return 1;
+  SUITE_CHECK(path, suite_library.settle(&path->window));
+  return check_place(path, kTimed, timed_source(path), "after the timed repetitions");
 }

@@ -12,6 +12,8 @@
 
 #include "session.h"
 
+enum { kPage = 4096 };
+
 static char agreed[SUITE_TEXT_BYTES];
 
 const char* suite_agree(suite_session_t* session, suite_comm_t* comm, const char* problem) {
@@ -56,6 +58,13 @@ size_t suite_area_bytes(const suite_cell_t* cell, size_t bytes) {
   return (extent + 2 * SUITE_GUARD_BYTES + 4095) / 4096 * 4096;
 }
 
+/* The name of the synchronisation's block. Where the flag is behind the data, each fence ends one
+ * epoch and begins the next. */
+static const char* sync_of(const suite_path_t* path, const suite_cell_t* cell) {
+  return path->legs == SUITE_IN_PLACE && strcmp(cell->sync, "fence") == 0 ? "one-fence"
+                                                                          : cell->sync;
+}
+
 static const char* find_blocks(suite_path_t* path, const suite_cell_t* cell, char* text) {
   struct {
     suite_kind_t kind;
@@ -65,10 +74,11 @@ static const char* find_blocks(suite_path_t* path, const suite_cell_t* cell, cha
       {SUITE_COMMUNICATOR, "communicator", suite_option(cell, "comm", "world"),
        (const void**)&path->communicator},
       {SUITE_MEMORY, "memory", cell->memory, (const void**)&path->memory},
-      {SUITE_SYNC, "synchronisation", cell->sync, (const void**)&path->sync},
+      {SUITE_SYNC, "synchronisation", sync_of(path, cell), (const void**)&path->sync},
       {SUITE_TRANSFER, "transfer", cell->transfer, (const void**)&path->transfer},
       {SUITE_TYPE, "datatype", suite_option(cell, "type", "byte"), (const void**)&path->type_block},
-      {SUITE_PARTNER, "partner", suite_option(cell, "partner", "pair"),
+      {SUITE_PARTNER, "partner",
+       suite_option(cell, "partner", path->legs == SUITE_ONE_SIDE ? "one-way" : "pair"),
        (const void**)&path->partner},
   };
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
@@ -78,12 +88,20 @@ static const char* find_blocks(suite_path_t* path, const suite_cell_t* cell, cha
              wanted[i].name);
     return text;
   }
+  if (suite_has_loops_only(path->transfer))
+    return path->legs == SUITE_APART ? "pingpong and completion alone measure this transfer" : NULL;
   int two_sided = suite_is_two_sided(path->transfer), none = strcmp(cell->sync, "none") == 0;
   if (two_sided && !none) return "two-sided transfers synchronise by themselves: sync is none";
   if (two_sided != (strcmp(cell->memory, "local") == 0))
     return "memory is local for two-sided transfers, and for no other";
   if (!two_sided && none && path->transfer->start != NULL)
     return "one-sided transfers need a synchronisation";
+  if (path->legs == SUITE_APART) return NULL;
+  suite_effect_t effect = path->transfer->effect;
+  if (effect != SUITE_PUTS && effect != SUITE_GETS && effect != SUITE_MESSAGES)
+    return "only transfers that move bytes can take them back to the same place";
+  if (path->legs == SUITE_ONE_SIDE && (two_sided || path->sync->complete == NULL))
+    return "needs calls of the target too: there is no completion by one side";
   return NULL;
 }
 
@@ -96,21 +114,38 @@ static int open_window(suite_path_t* path, size_t largest) {
     size_t other = suite_area_bytes(path->cell, path->session->sizes[i]);
     if (other > area) area = other;
   }
-  /* Two areas for the data, and two for packing by hand. */
+  /* Two areas for the data, and two for packing by hand; or one. */
+  int apart = path->legs == SUITE_APART;
   window->comm = &path->comm;
-  window->bytes = flags + 4 * area;
+  window->bytes = flags + (apart ? 4 : 1) * area + kPage;
+  window->flag_step = sizeof(uint64_t);
   window->bases = calloc((size_t)path->comm.size, 3 * sizeof(uint64_t));
   if (window->bases == NULL) abort();
   window->sent = window->bases + path->comm.size;
   window->seen = window->sent + path->comm.size;
   for (int i = 0; i < 2; i++) {
-    path->area[i] = flags + (size_t)i * area + SUITE_GUARD_BYTES;
+    path->area[i] = flags + (size_t)(apart ? i : 0) * area + SUITE_GUARD_BYTES;
     path->stage[i] = flags + (size_t)(2 + i) * area + SUITE_GUARD_BYTES;
   }
   path->result = malloc(area);
   if (path->result == NULL) abort();
   memset(path->result, 0, area);
   return path->memory->open(window);
+}
+
+/* Lets the window begin with a page, at every rank, so that data lie alike in every library. */
+static int begin_with_page(suite_path_t* path) {
+  suite_window_t* window = &path->window;
+  uint64_t *all = calloc((size_t)path->comm.size, sizeof *all), mine;
+  if (all == NULL) abort();
+  path->moved = -(size_t)(uintptr_t)window->base % kPage;
+  mine = path->moved;
+  int error = suite_library.gather(&path->comm, &mine, all, sizeof mine);
+  for (int rank = 0; rank < path->comm.size; rank++) window->bases[rank] += all[rank];
+  free(all);
+  window->base += path->moved;
+  window->bytes -= kPage;
+  return error;
 }
 
 /* Whether this rank's partners are on other hosts, according to the hosts' names. */
@@ -145,6 +180,7 @@ const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, 
   memset(path, 0, sizeof *path);
   path->session = session;
   path->cell = cell;
+  path->legs = suite_legs_kind_of(cell);
   const char* problem = find_blocks(path, cell, text);
   if (problem != NULL) return problem; /* the same at every rank */
   int error = path->communicator->open(session->job, cell, &path->comm);
@@ -160,6 +196,11 @@ const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, 
              path->partner->head.name, path->partner->least, path->comm.size);
     return suite_path_close(path), text;
   }
+  if (path->legs != SUITE_APART && path->comm.size != 2) {
+    snprintf(text, sizeof text, "%s is between 2 ranks, there are %d: start it with -n 2",
+             cell->experiment, path->comm.size);
+    return suite_path_close(path), text;
+  }
   if (strcmp(path->partner->head.name, "hosts") == 0 && check_hosts(path) != NULL) {
     snprintf(text, sizeof text, "%s", agreed);
     return suite_path_close(path), text;
@@ -169,6 +210,7 @@ const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, 
   /* Freeing is collective: if only other ranks failed, this rank must keep its blocks open. */
   if (problem != NULL) return problem;
   path->has_window = 1;
+  SUITE_CHECK(path, begin_with_page(path));
   memset(path->window.base, 0, path->window.bytes);
   if (path->sync->open != NULL) {
     error = path->sync->open(&path->window);
@@ -193,6 +235,8 @@ const char* suite_path_close(suite_path_t* path) {
   int error = 0;
   free_type(path);
   if (path->has_sync && path->sync->close != NULL) error = path->sync->close(&path->window);
+  path->window.base -= path->moved;
+  path->window.bytes += kPage;
   if (error == 0 && path->has_window) error = path->memory->close(&path->window);
   if (error == 0 && path->has_comm) error = path->communicator->close(&path->comm);
   free(path->window.bases);
@@ -202,6 +246,47 @@ const char* suite_path_close(suite_path_t* path) {
   path->has_comm = path->has_window = path->has_sync = 0;
   if (error != 0) suite_give_up(path->session, path->cell, error);
   return NULL;
+}
+
+/* The rank with which this one exchanges data in pairs. */
+static int peer_of(const suite_path_t* path) { return 1 - path->comm.rank; }
+
+/* Puts the flag behind the data, at the next multiple of 8, so that a small message and its flag
+ * share a cache line. It begins with a number of its size, so that a copy of it shows. */
+static void place_flag(suite_path_t* path) {
+  suite_window_t* window = &path->window;
+  window->flags = path->area[0] + (path->type.bytes + 7) / 8 * 8;
+  window->flag_step = 0;
+  for (int i = 0; i < 2; i++) {
+    int sender = i == 0 ? path->comm.rank : peer_of(path);
+    uint64_t first = suite_mix(suite_mix(path->session->seed, path->type.bytes), (uint64_t)sender);
+    (i == 0 ? window->sent : window->seen)[peer_of(path)] = first >> 2; /* room to count */
+  }
+  memcpy(window->base + window->flags, &window->seen[peer_of(path)], sizeof *window->seen);
+}
+
+/* Finds a loop for the legs of a pair of ranks with contiguous data. */
+static void find_loop(suite_path_t* path) {
+  suite_window_t* window = &path->window;
+  suite_spot_t* spot = &path->spot;
+  const suite_loop_block_t* loops =
+      suite_find_loops(path->transfer->head.name, path->sync->head.name, path->type.bytes);
+  int pair = path->comm.size == 2 &&
+             (path->legs == SUITE_ONE_SIDE || strcmp(path->partner->head.name, "pair") == 0);
+  path->loop = NULL;
+  if (loops == NULL || !pair || strcmp(path->wire.name, "byte") != 0 || path->by_hand ||
+      path->pieces != 1)
+    return;
+  path->loop = path->legs == SUITE_ONE_SIDE ? loops->one_side : loops->there_and_back;
+  memset(spot, 0, sizeof *spot);
+  spot->window = window;
+  spot->state = window->state;
+  spot->peer = peer_of(path);
+  spot->own = path->comm.rank;
+  spot->bytes = path->type.bytes;
+  spot->flag = (const uint64_t*)(const void*)(window->base + suite_flag(window, spot->peer));
+  spot->far_flag = window->bases[spot->peer] + suite_flag(window, spot->own);
+  if (path->loop != NULL && suite_library.prepare != NULL) suite_library.prepare(spot);
 }
 
 const char* suite_path_size(suite_path_t* path, size_t bytes) {
@@ -233,6 +318,15 @@ const char* suite_path_size(suite_path_t* path, size_t bytes) {
     path->wire.run_count = 1;
     path->wire.name = "byte";
   }
+  if (path->legs != SUITE_APART) {
+    if (path->pieces != 1 || strcmp(path->wire.name, "byte") != 0)
+      return "only bytes in a row, in one transfer, go back to the same place";
+    place_flag(path);
+  }
+  find_loop(path);
+  if (path->loop == NULL && suite_has_loops_only(path->transfer))
+    return path->legs == SUITE_ONE_SIDE ? "this library has no such transfer by one side"
+                                        : "this library has no such transfer there and back";
   int error = suite_library.make_type != NULL ? suite_library.make_type(&path->wire) : 0;
   return error != 0 ? suite_library.explain(error) : NULL;
 }

@@ -4,16 +4,32 @@
 
 #include "session.h"
 
+/* Length of the UTF-8 sequence of several bytes that starts at `text`, or 0 if there is none. */
+static int sequence_length(const unsigned char* text) {
+  int length = text[0] >= 0xf0 && text[0] <= 0xf4  ? 4
+               : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+               : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                                                   : 0;
+  for (int i = 1; i < length; i++)
+    if ((text[i] & 0xc0) != 0x80) return 0;
+  return length;
+}
+
 /* Messages of libraries may contain any bytes; one that is no UTF-8 makes the file unreadable. */
 static void write_text(FILE* file, const char* text) {
   fputc('"', file);
   for (const unsigned char* c = (const unsigned char*)text; *c != '\0'; c++) {
-    if (*c == '"' || *c == '\\')
+    int length = sequence_length(c);
+    if (length > 0) {
+      fwrite(c, 1, (size_t)length, file);
+      c += length - 1;
+    } else if (*c == '"' || *c == '\\') {
       fprintf(file, "\\%c", *c);
-    else if (*c < 0x20 || *c == 0x7f)
+    } else if (*c < 0x20 || *c == 0x7f) {
       fprintf(file, "\\u%04x", *c);
-    else
+    } else {
       fputc(*c < 0x80 ? *c : '?', file);
+    }
   }
   fputc('"', file);
 }

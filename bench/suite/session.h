@@ -10,7 +10,7 @@
 #include "../turns/turns.h"
 #include "suite.h"
 
-enum { SUITE_MAX_CELLS = 1024, SUITE_MAX_SIZES = 256, SUITE_MOST_BYTES = 1 << 28 };
+enum { SUITE_MAX_CELLS = 1024, SUITE_MAX_SIZES = 256, SUITE_MOST_BYTES = 1 << 30 };
 
 typedef struct suite_session {
   suite_job_t* job;
@@ -28,6 +28,13 @@ typedef struct suite_session {
   turns_t* turns; /* null: samples are taken at once */
 } suite_session_t;
 
+/** How the data of an experiment's legs lie, and who takes part. */
+typedef enum suite_legs_kind {
+  SUITE_APART,    /* there from one area into a second one, and back from that */
+  SUITE_IN_PLACE, /* there and back between the same place at both ranks, with the flag behind */
+  SUITE_ONE_SIDE  /* likewise, from one side only: the target takes no part */
+} suite_legs_kind_t;
+
 /** The opened blocks of a cell. */
 typedef struct suite_path {
   suite_session_t* session;
@@ -41,6 +48,8 @@ typedef struct suite_path {
   suite_comm_t comm;
   suite_window_t window;
   int has_comm, has_window, has_sync;
+  suite_legs_kind_t legs; /* the experiment's */
+  size_t moved;           /* from the memory block's base of the window to its first page */
 
   /* of the current size */
   suite_type_t type; /* the layout of the data */
@@ -48,12 +57,15 @@ typedef struct suite_path {
   suite_run_of_bytes_t wire_run;
   size_t pieces;       /* transfers per leg */
   size_t piece_extent; /* from one piece to the next */
-  size_t area[2];      /* places of data in the window; legs alternate between them */
+  size_t area[2];      /* places of data in the window; legs alternate between them, or both are
+                          one, from where data go to the same place at the other rank */
   size_t stage[2];     /* places for packing by hand: own, and the peer's */
   int by_hand;
   int parity;
   unsigned char* result; /* result of fetching transfers, as large as the data */
   uint64_t compare;      /* for swaps: the expected value of the word */
+  suite_loop_t* loop;    /* for legs like these; null: there is none */
+  suite_spot_t spot;     /* its arguments */
   /* Called between the start of transfers and their completion, unless null. */
   void (*between)(void* context, int to, int from);
   void* between_context;
@@ -84,9 +96,17 @@ int suite_leg(suite_path_t* path, int to, int from);
 /** One repetition: all legs of the partner block. */
 int suite_legs(suite_path_t* path);
 
+/** Repetitions, by a loop if there is one for legs like these. */
+int suite_repeat_legs(suite_path_t* path, uint64_t repetitions);
+
 /** Runs each leg with known data and compares every byte. Collective.
  *  @return 1 if right; else 0, and the record is written */
 int suite_verify(suite_path_t* path, uint64_t round, const char* when);
+
+/** If data go there and back between the same places: fills them with what will be timed, so that
+ * suite_verify_timed() can tell whether it is at both ends afterwards. Collective. */
+void suite_fill_timed(suite_path_t* path);
+int suite_verify_timed(suite_path_t* path);
 
 /** Ends the job after an error in the middle of a cell, because other ranks may wait forever. */
 __attribute__((noreturn)) void suite_give_up(suite_session_t* session, const suite_cell_t* cell,
@@ -137,6 +157,9 @@ void suite_times_free(suite_times_t* times);
 void suite_times_divide(suite_times_t* times, double parts);
 
 int64_t suite_now_ns(void);
+
+/** The kind of a cell's legs: pingpong and completion have their own. */
+suite_legs_kind_t suite_legs_kind_of(const suite_cell_t* cell);
 
 /** Measures all sizes of a latency experiment, for experiments that differ only in their blocks. */
 const char* suite_measure_legs(suite_session_t* session, const suite_cell_t* cell);

@@ -8,6 +8,9 @@
  *
  *   communicator × memory × synchronisation × transfer × datatype × partner, used by an experiment.
  *
+ * A transfer and a synchronisation can have loops of their own, too (loops.h), in which nothing is
+ * called through a pointer.
+ *
  * A block is a static structure in a file of its own, registered by SUITE_REGISTER(). Files in
  * blocks/ and experiments/ serve every library, those in other folders one library. A program
  * contains the shared files and the folder of one library. A cell with a block that the library
@@ -96,19 +99,26 @@ typedef struct suite_type {
 } suite_type_t;
 
 /**
- * Memory that other ranks transfer to and from. It starts with a flag of 8 bytes per rank. A
- * transfer adds `bases[r]`, which the memory block sets, to an offset to address rank r.
+ * Memory that other ranks transfer to and from. A transfer adds `bases[r]`, which the memory block
+ * sets, to an offset to address rank r. Offsets from `base` are from the start of a page.
  */
 typedef struct suite_window {
   suite_comm_t* comm;
   size_t bytes;
   unsigned char* base;
   uint64_t* bases;
+  /* Flags of 8 bytes: that of rank r is `flags + flag_step * r` bytes from each base. */
+  size_t flags, flag_step;
   uint64_t* sent; /* last flag sent to each rank */
   uint64_t* seen; /* last flag awaited from each rank */
   void* state;    /* the memory block's or the library's */
   void* epoch;    /* the synchronisation's */
 } suite_window_t;
+
+/** The offset of the flag that a rank sets at others. */
+static inline size_t suite_flag(const suite_window_t* window, int rank) {
+  return window->flags + window->flag_step * (size_t)rank;
+}
 
 /** The beginning of every block. */
 typedef enum suite_kind {
@@ -119,6 +129,7 @@ typedef enum suite_kind {
   SUITE_TYPE,
   SUITE_PARTNER,
   SUITE_EXPERIMENT,
+  SUITE_LOOP,
   SUITE_KINDS
 } suite_kind_t;
 
@@ -211,7 +222,13 @@ static inline int suite_is_load(const suite_transfer_block_t* transfer) {
 
 /** Whether both sides take part. */
 static inline int suite_is_two_sided(const suite_transfer_block_t* transfer) {
-  return transfer->exchange != NULL || transfer->post != NULL;
+  return transfer->effect == SUITE_MESSAGES;
+}
+
+/** Whether it has loops only (suite_loop_block_t). */
+static inline int suite_has_loops_only(const suite_transfer_block_t* transfer) {
+  return transfer->start == NULL && transfer->exchange == NULL && transfer->post == NULL &&
+         !suite_is_load(transfer);
 }
 
 /** Lays out `bytes` bytes: fills runs, extent and element of `type`.
@@ -238,11 +255,40 @@ typedef struct suite_experiment_block {
   const char* (*measure)(struct suite_session* session, const suite_cell_t* cell);
 } suite_experiment_block_t;
 
+/** A transfer between two ranks with everything worked out: what the steps of a loop take. */
+typedef struct suite_spot {
+  suite_window_t* window;
+  void* state; /* the window's */
+  int peer, own;
+  int remark; /* suite_library.prepare()'s */
+  size_t bytes;
+  unsigned char* data;  /* own: what a put reads, and where a get writes */
+  uint64_t far_data;    /* the peer's: base and offset */
+  const uint64_t* flag; /* own, set by the peer */
+  uint64_t far_flag;
+  uint64_t sent; /* last flag sent; the next is one more */
+  uint64_t seen; /* last flag awaited */
+} suite_spot_t;
+
+/** Legs in a row. If the first is `mine`, this rank transfers and the peer waits; then they take
+ * turns. A loop of one side is called there only. */
+typedef int suite_loop_t(suite_spot_t* spot, int mine, uint64_t legs);
+
+/** Loops of a transfer and a synchronisation, `transfer:sync`, made by loops.h; null: impossible.
+ */
+typedef struct suite_loop_block {
+  suite_block_t head;
+  size_t bytes; /* for this size; 0: for any that no other block has */
+  suite_loop_t *there_and_back, *one_side;
+} suite_loop_block_t;
+
 /** Whole pages of ordinary memory, for free(); null if there is none. */
 void* suite_pages(size_t bytes);
 
 void suite_register(suite_block_t* block);
 const suite_block_t* suite_find(suite_kind_t kind, const char* name);
+/** The block of a size if there is one, else that of any size. */
+const suite_loop_block_t* suite_find_loops(const char* transfer, const char* sync, size_t bytes);
 const suite_block_t* suite_blocks(suite_kind_t kind);
 
 #define SUITE_REGISTER(block)                                       \
@@ -294,6 +340,8 @@ typedef struct suite_library {
   /** After leave() of a passive synchronisation: signals `to` that the data has arrived. */
   int (*tell)(suite_window_t* window, const suite_sync_block_t* sync, int to);
   int (*await)(suite_window_t* window, int from);
+  /** Names the ranks of a spot as the library does, for its loops. May be null. */
+  void (*prepare)(suite_spot_t* spot);
   /** Sets the scheduling policy of this process' transfers to the window. Null if there are no
    * policies, or if they are chosen when the program is started. */
   int (*rule)(suite_window_t* window, const char* policy);

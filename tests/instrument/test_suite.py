@@ -87,6 +87,71 @@ def test_every_transfer_and_memory_with_each_synchronisation(tmp_path: Path, syn
     assert records[-1] == {"type": "done"}
 
 
+IN_PLACE_SIZES = "1,2,3,4,8,20,4096"
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_the_same_bytes_there_and_back(tmp_path: Path, hosts: int) -> None:
+    cells = [
+        f"pingpong:{transfer}:{sync}:{memory}"
+        for transfer in ("put", "get", "rput")  # rput has no loops
+        for sync in ("flush", "fence", "pscw", "lock")
+        for memory in ("allocate", "create")
+    ]
+    cells += [
+        f"completion:{transfer}:{sync}:allocate"
+        for transfer in ("put", "get", "rget") for sync in ("flush", "lock")
+    ]  # fmt: skip
+    refused = {
+        "completion:put:fence:allocate": "there is no completion by one side",
+        "pingpong:fetch_op:flush:allocate": "only transfers that move bytes",
+        "pingpong:put:flush:allocate:n=2": "only bytes in a row, in one transfer",
+        "pingpong:put:flush:allocate:type=vector:block=8": "only bytes in a row",
+    }
+    code, records, errors = run(tmp_path, *cells, *refused, sizes=IN_PLACE_SIZES, hosts=hosts)
+    assert code == 0, errors
+    sizes = [int(size) for size in IN_PLACE_SIZES.split(",")]
+    assert measured(records) == dict.fromkeys(cells, sizes)
+    reasons = {one["cell"]: one["reason"] for one in of(records, "refused")}
+    assert list(reasons) == list(refused)
+    assert all(part in reasons[cell] for cell, part in refused.items())
+    code, records, errors = run(tmp_path, cells[0], processes=3)
+    assert "between 2 ranks, there are 3" in of(records, "refused")[0]["reason"]
+
+
+def test_the_limits() -> None:
+    cells = ["pingpong:line:none:local", "completion:copy:none:local"]
+    command = [
+        str(BIN / "suite_limits"),
+        "--cells",
+        ",".join([*cells, "bandwidth:copy:none:local"]),
+    ]
+    done = subprocess.run(
+        [*command, "--sizes", IN_PLACE_SIZES, "--max-seconds", "0"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert list(measured(records)) == cells
+    assert "alone measure this" in of(records, "refused")[0]["reason"]
+    wrong = subprocess.run([*command, "--sizes", "0"], capture_output=True, text=True)
+    assert wrong.returncode == 2
+    assert wrong.stderr.count("is not what it takes") == 1
+
+
+def test_the_suite_for_lapi(tmp_path: Path) -> None:
+    if not (BIN / "suite_lapi").exists():
+        pytest.skip("LAPI was not built")
+    cells = [f"pingpong:put:flush:{memory}" for memory in ("allocate", "create")]
+    cells += [f"completion:{way}:flush:allocate" for way in ("put", "get")]
+    code, records, errors = run(
+        tmp_path, *cells, "pingpong:get:flush:create", sizes=IN_PLACE_SIZES,
+        program=BIN / "suite_lapi",
+    )  # fmt: skip
+    assert code == 0, errors
+    assert list(measured(records)) == cells
+    assert "no such transfer there and back" in of(records, "refused")[0]["reason"]
+
+
 def test_sizes_multiply_then_add(tmp_path: Path) -> None:
     cell = "sync-cost:put:flush:allocate"
     code, records, errors = run(tmp_path, cell, sizes="8..64*2,64..96+16")
@@ -346,6 +411,7 @@ def test_blocks_are_listed() -> None:
 
 
 BROKEN = """
+#include "loops.h"
 #include "mobius_blocks.h"
 /* Puts all but the last byte: a block in one short file, and what verification is for. */
 static int broken(suite_window_t* window, const suite_type_t* type, int to, void* local,
@@ -358,6 +424,16 @@ static suite_transfer_block_t block = {
     .head = {SUITE_TRANSFER, "broken", "put without its last byte", NULL},
     .effect = SUITE_PUTS, .start = broken};
 SUITE_REGISTER(block)
+
+/* A byte too many, in a loop. */
+static SUITE_INLINE int spill(suite_spot_t* spot) {
+  return mob_put(spot->peer, (void*)(uintptr_t)spot->far_data, spot->data, spot->bytes + 1);
+}
+SUITE_DEFINE_ONE_SIDE(spills, spill)
+SUITE_REGISTER_LOOPS(spill_loops, "spill:flush", "mob_put", 0, NULL, spills)
+static suite_transfer_block_t spilling = {
+    .head = {SUITE_TRANSFER, "spill", "put with a byte too many", NULL}, .effect = SUITE_PUTS};
+SUITE_REGISTER(spilling)
 """
 
 
@@ -382,13 +458,25 @@ def test_a_block_is_one_file_and_wrong_data_are_found(tmp_path: Path) -> None:
         ],
         check=True,
     )  # fmt: skip
-    cells = ("matrix:broken:flush:allocate", "matrix:put:flush:allocate")
+    cells = (
+        "matrix:broken:flush:allocate", "matrix:put:flush:allocate",
+        "pingpong:broken:flush:allocate", "completion:spill:flush:create",
+        "pingpong:spill:flush:create", "matrix:spill:flush:create",
+    )  # fmt: skip
     code, records, _ = run(tmp_path, *cells, program=program)
     assert code == 1
     wrong = of(records, "wrong")
     assert [(one["cell"], one["bytes"], one["first_wrong_byte"]) for one in wrong] == [
-        (cells[0], 8, 7), (cells[0], 4096, 4095),
+        (cells[0], 8, 7), (cells[0], 4096, 4095), (cells[2], 8, 7), (cells[2], 4096, 4095),
+        (cells[3], 8, 8), (cells[3], 4096, 4096),
     ]  # fmt: skip
+    assert [one["where"] for one in wrong if one["cell"] == cells[3]] == [
+        "rank 1: flag, before timing"
+    ] * 2
+    assert {one["cell"]: one["reason"] for one in of(records, "refused")} == {
+        cells[4]: "4096 bytes: this library has no such transfer there and back",
+        cells[5]: "pingpong and completion alone measure this transfer",
+    }
     assert measured(records) == {cells[1]: [8, 4096]}
 
 

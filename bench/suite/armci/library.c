@@ -96,7 +96,7 @@ static int settle(suite_window_t* window) { return barrier(window->comm); }
 static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) {
   (void)sync;
   uint64_t flag = ++window->sent[to];
-  TRY(ARMCI_Put(&flag, armci_place(window, to, 8 * (size_t)window->comm->rank), 8, to));
+  TRY(ARMCI_Put(&flag, armci_place(window, to, suite_flag(window, window->comm->rank)), 8, to));
   ARMCI_Fence(to);
   return SUITE_ARMCI_OK;
 }
@@ -120,7 +120,7 @@ static int await(suite_window_t* window, int from) {
   for (int spins = 0; flag < wanted; spins++) {
     if (spins > kSpins) sched_yield(); /* processes may share a processor */
     TRY(serve());
-    TRY(ARMCI_Get(armci_place(window, me, 8 * (size_t)from), &flag, 8, me));
+    TRY(ARMCI_Get(armci_place(window, me, suite_flag(window, from)), &flag, 8, me));
   }
   return SUITE_ARMCI_OK;
 }

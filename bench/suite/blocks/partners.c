@@ -52,6 +52,8 @@ static void everyone(int rank, int size, int leg, int* to, int* from) {
 
 static suite_partner_block_t pair_block = {
     {SUITE_PARTNER, "pair", "ranks 0 and 1, there and back", NULL}, 2, two_legs, pair};
+static suite_partner_block_t one_way_block = {
+    {SUITE_PARTNER, "one-way", "rank 0 to rank 1", NULL}, 2, one_leg, pair};
 static suite_partner_block_t ring_block = {
     {SUITE_PARTNER, "ring", "each rank to the next one, all at once", NULL}, 2, one_leg, ring};
 static suite_partner_block_t pairs_block = {
@@ -68,6 +70,7 @@ static suite_partner_block_t hosts_block = {
 static suite_partner_block_t everyone_block = {
     {SUITE_PARTNER, "all", "each rank to every other one, in turn", NULL}, 2, all_legs, everyone};
 SUITE_REGISTER(pair_block)
+SUITE_REGISTER(one_way_block)
 SUITE_REGISTER(ring_block)
 SUITE_REGISTER(pairs_block)
 SUITE_REGISTER(hosts_block)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The time of a leg with any combination of blocks, for sync-cost, datatypes, multi-op,
- * dynamic-comm, scaling and the matrix, which differ only in their cells.
+ * The time of a leg with any combination of blocks, for pingpong, completion, sync-cost, datatypes,
+ * multi-op, dynamic-comm, scaling and the matrix, which differ only in their cells.
  */
+
+#include <string.h>
 
 #include "../session.h"
 
@@ -15,6 +17,7 @@ enum { kWindows = 4, kMostBytesOfSeveral = 64 << 10 };
 typedef struct places {
   suite_path_t paths[kWindows];
   int count;
+  uint64_t used[kWindows]; /* since they were filled: timed batches, at this rank */
 } places_t;
 
 /* What is timed: each batch uses the next window. */
@@ -32,13 +35,10 @@ static uint64_t more_of(uint64_t percent, uint64_t repetitions) {
 
 static int repeat(void* context, uint64_t repetitions) {
   legs_t* legs = context;
-  suite_path_t* path = &legs->places->paths[legs->next++ % (uint64_t)legs->places->count];
+  const uint64_t place = legs->next++ % (uint64_t)legs->places->count;
+  legs->places->used[place]++;
   repetitions += more_of(legs->percent, repetitions);
-  for (; repetitions > 0; repetitions--) {
-    int error = suite_legs(path);
-    if (error != 0) return error;
-  }
-  return 0;
+  return suite_repeat_legs(&legs->places->paths[place], repetitions);
 }
 
 /* Whether each leg gives right data in each window. */
@@ -52,8 +52,22 @@ static int verify(places_t* places, uint64_t round, const char* when) {
   return right;
 }
 
+static void fill_timed(places_t* places) {
+  memset(places->used, 0, sizeof places->used);
+  for (int i = 0; i < places->count; i++) suite_fill_timed(&places->paths[i]);
+}
+
+/* After timing: what went there and back is at both ends, and each leg still gives right data. */
+static int verify_again(places_t* places) {
+  int right = 1;
+  for (int i = 0; i < places->count; i++)
+    if (places->used[i] > 0) right &= suite_verify_timed(&places->paths[i]);
+  return verify(places, 1, "after timing") && right;
+}
+
 static void record(suite_path_t* path, const char* part, size_t bytes, suite_times_t* times) {
-  suite_times_divide(times, path->partner->legs(path->comm.size));
+  /* What goes there and back is recorded as that, as it always was. */
+  if (path->legs == SUITE_APART) suite_times_divide(times, path->partner->legs(path->comm.size));
   suite_record_samples(path->session, path->cell, part, bytes, times);
 }
 
@@ -68,9 +82,10 @@ static const char* measure_known(places_t* places, size_t bytes, uint64_t percen
   void* const contexts[kParts] = {&legs[0], &legs[1], &legs[2]};
   char size[32];
   if (path->session->turns == NULL) return "the same twice is measured in turns";
+  fill_timed(places);
   SUITE_CHECK(path,
               suite_time_beside(path->session, &path->comm, kParts, kRepeats, contexts, times));
-  const int right = verify(places, 1, "after timing");
+  const int right = verify_again(places);
   const uint64_t batch = times[kParts - 1].batch > 0 ? times[kParts - 1].batch : 1;
   const double known = 1 + (double)more_of(percent, batch) / (double)batch;
   snprintf(size, sizeof size, "%zu", bytes);
@@ -96,8 +111,9 @@ static const char* measure_size(places_t* places, size_t bytes) {
   if (!verify(places, 0, "before timing")) return NULL;
   const uint64_t percent = suite_option_number(path->cell, "slower", 0);
   if (percent > 0) return measure_known(places, bytes, percent);
+  fill_timed(places);
   SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, &legs, &times));
-  if (verify(places, 1, "after timing")) record(path, NULL, bytes, &times);
+  if (verify_again(places)) record(path, NULL, bytes, &times);
   suite_times_free(&times);
   return NULL;
 }
@@ -141,11 +157,18 @@ const char* suite_measure_legs(suite_session_t* session, const suite_cell_t* cel
   return measured > 0 ? NULL : reason;
 }
 
+suite_legs_kind_t suite_legs_kind_of(const suite_cell_t* cell) {
+  if (strcmp(cell->experiment, "pingpong") == 0) return SUITE_IN_PLACE;
+  return strcmp(cell->experiment, "completion") == 0 ? SUITE_ONE_SIDE : SUITE_APART;
+}
+
 #define LATENCY(identifier, name, summary)                                               \
   static suite_experiment_block_t identifier = {{SUITE_EXPERIMENT, name, summary, NULL}, \
                                                 suite_measure_legs};                     \
   SUITE_REGISTER(identifier)
 
+LATENCY(pingpong, "pingpong", "the same bytes there and back (paper 1, §4)")
+LATENCY(completion, "completion", "a transfer and its completion, by one side")
 LATENCY(latency, "latency", "a leg of any combination of blocks")
 LATENCY(sync_cost, "sync-cost", "one small transfer with its synchronisation (paper 3, Table 2)")
 LATENCY(datatypes, "datatypes", "strided, indexed and packed data beside data in a row")

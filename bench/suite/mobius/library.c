@@ -121,14 +121,23 @@ static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) 
   mob_rank_t rank = mobius_rank_of(window, to);
   (void)sync;
   window->sent[to]++;
-  TRY(mob_put8(rank, mobius_place(window, to, 8 * (size_t)window->comm->rank), window->sent[to]));
+  TRY(mob_put8(rank, mobius_place(window, to, suite_flag(window, window->comm->rank)),
+               window->sent[to]));
   return mob_flush(rank);
 }
 
 static int await(suite_window_t* window, int from) {
-  const uint64_t* flag = (const uint64_t*)(const void*)window->base + from;
+  const uint64_t* flag = (const uint64_t*)(const void*)(window->base + suite_flag(window, from));
   /* Larger than expected if the other rank has already sent its next signal. */
   return mob_wait_until_u8(flag, MOB_GE, ++window->seen[from]);
+}
+
+static void prepare(suite_spot_t* spot) {
+  const suite_window_t* window = spot->window;
+  spot->peer = mobius_rank_of(window, spot->peer);
+  spot->own = mobius_rank_of(window, spot->own);
+  /* What else than stores of a process of this host may write the flag? */
+  spot->remark = !mob_is_host_mate(spot->peer) || mobius_window_of(window)->mem == NULL;
 }
 
 /* A hint even for the job's own policy, so that all policies have the same cost. */
@@ -154,5 +163,6 @@ const suite_library_t suite_library = {
     .settle = settle,
     .tell = tell,
     .await = await,
+    .prepare = prepare,
     .rule = rule,
 };

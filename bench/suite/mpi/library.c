@@ -108,7 +108,7 @@ static const char* explain(int error) {
 /* Synchronises the window's own copies. MPI_Win_sync is allowed in passive epochs only. */
 static int sync_own(suite_window_t* window) {
   mpi_window_t* state = mpi_window_of(window);
-  if (state->style == STYLE_ALL) return MPI_Win_sync(state->win);
+  if (state->style == STYLE_ALL || state->style == STYLE_OWN) return MPI_Win_sync(state->win);
   if (state->style != STYLE_LOCKS) return MPI_SUCCESS;
   TRY(MPI_Win_lock(MPI_LOCK_SHARED, window->comm->rank, 0, state->win));
   TRY(MPI_Win_sync(state->win));
@@ -126,8 +126,8 @@ static int settle(suite_window_t* window) {
 static int put_flag(suite_window_t* window, int to) {
   mpi_window_t* state = mpi_window_of(window);
   return MPI_Put(&window->sent[to], 1, MPI_UINT64_T, to,
-                 (MPI_Aint)(window->bases[to] + 8 * (uint64_t)window->comm->rank), 1, MPI_UINT64_T,
-                 state->win);
+                 (MPI_Aint)(window->bases[to] + suite_flag(window, window->comm->rank)), 1,
+                 MPI_UINT64_T, state->win);
 }
 
 static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) {
@@ -146,7 +146,8 @@ static int await(suite_window_t* window, int from) {
   enum { kPollsPerCall = 64 };
   mpi_window_t* state = mpi_window_of(window);
   mpi_comm_t* comm = mpi_comm_of(window->comm);
-  const volatile uint64_t* flag = (const volatile uint64_t*)(const void*)window->base + from;
+  const volatile uint64_t* flag =
+      (const volatile uint64_t*)(const void*)(window->base + suite_flag(window, from));
   const uint64_t expected = ++window->seen[from];
   int polls_left = kPollsPerCall, found;
   /* Larger than expected if the other rank has already sent its next signal. */
@@ -157,9 +158,16 @@ static int await(suite_window_t* window, int from) {
     TRY(MPI_Iprobe(MPI_ANY_SOURCE, 77, comm->all, &found, MPI_STATUS_IGNORE));
     polls_left = kPollsPerCall;
   }
-  if (state->style == STYLE_ALL) return MPI_Win_sync(state->win);
+  if (state->style == STYLE_ALL || state->style == STYLE_OWN) return MPI_Win_sync(state->win);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   return MPI_SUCCESS;
+}
+
+/* Messages may go through another communicator than everything else. */
+static void prepare(suite_spot_t* spot) {
+  if (mpi_window_of(spot->window)->win == MPI_WIN_NULL &&
+      mpi_comm_of(spot->window->comm)->pair_is_inter)
+    spot->peer = 0;
 }
 
 int suite_mpi_make_type(suite_type_t* type);
@@ -181,5 +189,6 @@ const suite_library_t suite_library = {
     .settle = settle,
     .tell = tell,
     .await = await,
+    .prepare = prepare,
     .open_file = suite_mpi_open_file,
 };

@@ -14,7 +14,7 @@ static int begin(suite_window_t* window) {
   mpi_window_t* state = calloc(1, sizeof *state);
   if (state == NULL) return SUITE_MPI_NO_MEMORY;
   state->win = MPI_WIN_NULL;
-  state->group = MPI_GROUP_NULL;
+  state->group = state->partners[0].group = state->partners[1].group = MPI_GROUP_NULL;
   window->state = state;
   return MPI_SUCCESS;
 }

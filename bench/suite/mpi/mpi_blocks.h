@@ -26,7 +26,14 @@ typedef struct mpi_comm {
 } mpi_comm_t;
 
 /** The kind of epochs of a window; MPI allows different calls in each. */
-typedef enum mpi_style { STYLE_NONE, STYLE_FENCE, STYLE_PAIRS, STYLE_LOCKS, STYLE_ALL } mpi_style_t;
+typedef enum mpi_style {
+  STYLE_NONE,
+  STYLE_FENCE,
+  STYLE_PAIRS,
+  STYLE_LOCKS,
+  STYLE_OWN, /* likewise, and each rank has a shared lock of its own window all the time */
+  STYLE_ALL
+} mpi_style_t;
 
 /** State of a window. */
 typedef struct mpi_window {
@@ -36,12 +43,25 @@ typedef struct mpi_window {
   int request_count;
   mpi_style_t style;
   MPI_Group group;
+  struct {
+    MPI_Group group;
+    int rank;    /* its only member */
+  } partners[2]; /* origin and target of pairs: kept, as a program would */
 } mpi_window_t;
 
 static inline mpi_comm_t* mpi_comm_of(const suite_comm_t* comm) { return comm->state; }
 static inline mpi_window_t* mpi_window_of(const suite_window_t* window) { return window->state; }
 static inline MPI_Datatype mpi_type_of(const suite_type_t* type) {
   return *(MPI_Datatype*)type->native;
+}
+
+/** The group of one rank, as origin (0) or target (1) of pairs. */
+int mpi_new_partner(mpi_window_t* window, int which, int rank);
+static inline int mpi_partner(mpi_window_t* window, int which, int rank, MPI_Group* group) {
+  if (window->partners[which].group == MPI_GROUP_NULL || window->partners[which].rank != rank)
+    TRY(mpi_new_partner(window, which, rank));
+  *group = window->partners[which].group;
+  return MPI_SUCCESS;
 }
 
 /** Makes a suite communicator of an MPI one, which it takes over. */

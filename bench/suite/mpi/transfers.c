@@ -169,7 +169,7 @@ static void* load(suite_window_t* window, int to, size_t remote) {
   void* base = NULL;
   if (MPI_Win_shared_query(mpi_window_of(window)->win, to, &bytes, &unit, &base) != MPI_SUCCESS)
     return NULL;
-  return base != NULL ? (char*)base + remote : NULL;
+  return base != NULL ? (char*)base + place(window, to, remote) : NULL;
 }
 
 static suite_transfer_block_t load_block = {

@@ -96,14 +96,14 @@ static int settle(suite_window_t* window) { return barrier(window->comm); }
 
 static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) {
   (void)sync;
-  *(strict shared [] uint64_t*)upc_place(window, to, 8 * (size_t)MYTHREAD) = ++window->sent[to];
+  *(strict shared [] uint64_t*)upc_place(window, to, suite_flag(window, MYTHREAD)) = ++window->sent[to];
   return SUITE_UPC_OK;
 }
 
 static int await(suite_window_t* window, int from) {
   enum { kSpins = 1000 };
   strict shared [] uint64_t* flag =
-      (strict shared [] uint64_t*)upc_place(window, MYTHREAD, 8 * (size_t)from);
+      (strict shared [] uint64_t*)upc_place(window, MYTHREAD, suite_flag(window, from));
   uint64_t wanted = ++window->seen[from];
   /* Larger than expected if the other thread has already sent its next signal. */
   for (int spins = 0; *flag < wanted; spins++)

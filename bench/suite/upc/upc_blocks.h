@@ -27,7 +27,7 @@ typedef struct upc_window {
 } upc_window_t;
 
 static inline upc_part_t upc_place(const suite_window_t* window, int thread, size_t offset) {
-  return ((const upc_window_t*)window->state)->parts[thread] + offset;
+  return ((const upc_window_t*)window->state)->parts[thread] + window->bases[thread] + offset;
 }
 
 #endif
