@@ -40,10 +40,10 @@ if(MOBIUS_TOOLS)
 endif()
 
 if(MOBIUS_BENCH)
-  set_target_properties(micro probe_mobius probe_limits suite_mobius PROPERTIES
+  set_target_properties(micro suite_mobius suite_limits PROPERTIES
     INSTALL_RPATH "$ORIGIN/../../${MOBIUS_LIBDIR}")
-  mobius_install_targets(libexec/mobius micro probe_mobius probe_limits suite_mobius)
-  install(DIRECTORY bench/probe bench/suite bench/turns DESTINATION share/mobius
+  mobius_install_targets(libexec/mobius micro suite_mobius suite_limits)
+  install(DIRECTORY bench/suite bench/turns DESTINATION share/mobius
     FILES_MATCHING PATTERN "*.c" PATTERN "*.h" PATTERN "*.upc")
   install(PROGRAMS tools/wrappers/instrument DESTINATION libexec/mobius)
   install(FILES tools/wrappers/start.py DESTINATION share/mobius/instrument)

@@ -40,10 +40,10 @@ def forks() -> ForkServerContext:
 
 @pytest.fixture
 def instrument(tmp_path: Path, forks: ForkServerContext) -> Iterator[FakeInstrument]:
-    sources = tmp_path / "sources"
-    sources.mkdir()
-    for name in ("main.c", "adapter_mpi.c", "adapter_other.c"):
-        (sources / name).write_text("int unused;\n")
+    for name in ("main.c", "mpi/loops.c", "other/loops.c"):
+        source = tmp_path / "suite" / name
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text("int unused;\n")
     yield FakeInstrument(tmp_path, forks)
     assert processes_of(tmp_path) == []
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mobius_instrument.cells import EXPERIMENTS, PAPER1_EXPERIMENTS
 from mobius_instrument.cli import main
 from mobius_instrument.turns.board import FIRST_ROUND
 
@@ -55,24 +56,20 @@ class FakeInstrument:
     def log(self) -> Path:
         return self.folder / "launches.log"
 
-    def add_suite(self) -> None:
-        """Gives the fake MPI a test-suite, too."""
-        (self.folder / "suite").mkdir()
-        (self.folder / "suite" / "main.c").write_text("int unused;\n")
-
     def launches(self) -> list[list[str]]:
         return [line.split(",") for line in self.log.read_text().splitlines()]
 
     def behave(self, behaviour: dict[str, str]) -> None:
-        self.environment["FAKE_PROBE"] = json.dumps(behaviour)
+        self.environment["FAKE_PROGRAM"] = json.dumps(behaviour)
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "mobius_instrument", *arguments]
 
-    def bench_arguments(self) -> list[str]:
+    def bench_arguments(self, *experiments: str) -> list[str]:
         return [
             "bench", "--no-peers", "--libs", "mpicc1", "--mpicc", str(HERE / "fake" / "mpicc"),
             "--sizes", "1,2,1k", "--out", str(self.out), "--timeout", "60",
+            *(experiments or PAPER1_EXPERIMENTS),
         ]  # fmt: skip
 
     def full_environment(self) -> dict[str, str]:
@@ -81,10 +78,10 @@ class FakeInstrument:
         return {
             **inherited,
             "PYTHONPATH": str(PACKAGES),
-            # The fake probe is in Python: this one, not a script that looks for one.
+            # The fake program is in Python: this one, not a script that looks for one.
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "MOBIUS_HOME_BIN": str(self.folder / "bin"),
-            "MOBIUS_PROBE_SOURCES": str(self.folder / "sources"),
+            "MOBIUS_SUITE_SOURCES": str(self.folder / "suite"),
             "MOBIUS_HOME_CACHE": str(self.folder / "cache"),
             "FAKE_LOG": str(self.log),
             **self.environment,
@@ -106,6 +103,9 @@ class FakeInstrument:
         return subprocess.CompletedProcess(self.command(*arguments), code, *said)
 
     def bench(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Measures the experiments that are named, else those of paper 1."""
+        if any(word in EXPERIMENTS or word in ("--only", "--skip") for word in arguments):
+            return self.run(*self.bench_arguments(*arguments))
         return self.run(*self.bench_arguments(), *arguments)
 
     def records(self, kind: str) -> list[dict[str, Any]]:

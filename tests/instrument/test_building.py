@@ -80,7 +80,6 @@ def test_a_file_that_is_no_compiler_is_named_with_the_way_on(
 def test_a_program_that_is_no_compiler(
     instrument: FakeInstrument, option: str, launcher: str
 ) -> None:
-    instrument.add_suite()
     (instrument.folder / "suite" / "shmem").mkdir()
     compiler = program(instrument.folder / "bin" / "cc")
     words = ["bench", "--no-peers", "--libs", f"{option[2:]}1", option, str(compiler)]
@@ -94,7 +93,7 @@ def test_a_program_that_is_no_compiler(
 
 
 def test_a_compiler_in_the_current_folder(instrument: FakeInstrument) -> None:
-    for name in ("mpicc", "mpiexec", "probe"):
+    for name in ("mpicc", "mpiexec", "program"):
         (instrument.folder / name).symlink_to(HERE / "fake" / name)
     done = instrument.run("bench", "--no-peers", "--list", "--mpicc", "./mpicc")
     assert done.returncode == 0, done.stderr

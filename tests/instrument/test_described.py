@@ -21,7 +21,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_variant_is_a_column_of_its_own(instrument: FakeInstrument) -> None:
-    text = "[library]\nname=variant\nlabel=A variant\nof=mpicc1\n[environment]\nFAKE_PROBE={}\n"
+    text = "[library]\nname=variant\nlabel=A variant\nof=mpicc1\n[environment]\nFAKE_PROGRAM={}\n"
     path = write(instrument.folder, text)
     # The library itself measures nothing, as its environment says otherwise.
     instrument.behave({"*": "refuse"})

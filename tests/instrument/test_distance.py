@@ -109,7 +109,7 @@ def test_launches_that_do_not_tell_are_as_before(synthetic: Make, told: object) 
 
 
 def test_without_the_program_or_a_second_cpu_nothing_is_known(tmp_path: Path) -> None:
-    program = tmp_path / "probe_limits"
+    program = tmp_path / "suite_limits"
     assert Distance(None, [0, 1]).measure() is None
     assert Distance(program, [0]).measure() is None
     assert Distance(program, [0, 1]).measure() is None

@@ -151,7 +151,6 @@ def test_options_of_a_cell() -> None:
 
 
 def test_experiments_of_the_suite_are_measured(instrument: FakeInstrument) -> None:
-    instrument.add_suite()
     done = instrument.bench("sync-cost", "locks", "--repeats", "2")
     assert done.returncode == 0, done.stderr
     launches = instrument.records("launch")
@@ -165,7 +164,6 @@ def test_experiments_of_the_suite_are_measured(instrument: FakeInstrument) -> No
 
 
 def test_facts_and_parts_are_kept(instrument: FakeInstrument) -> None:
-    instrument.add_suite()
     instrument.behave({"*": "fact"})
     done = instrument.bench("overlap", "--repeats", "1")
     assert done.returncode == 0, done.stderr
@@ -181,7 +179,6 @@ def test_facts_and_parts_are_kept(instrument: FakeInstrument) -> None:
 
 def test_many_crashes_in_a_row_do_not_end_the_matrix(instrument: FakeInstrument) -> None:
     """Elsewhere four launches without a result are enough; a matrix is there to find such cells."""
-    instrument.add_suite()
     crashing = [
         f"matrix:put:{sync}:{memory}" for sync in ("fence", "pscw")
         for memory in ("allocate", "alloc_mem", "create", "static", "shared", "dynamic")
@@ -195,18 +192,7 @@ def test_many_crashes_in_a_row_do_not_end_the_matrix(instrument: FakeInstrument)
     assert "matrix:put:flush:allocate" in measured
 
 
-def test_a_suite_that_does_not_build_leaves_the_probes(instrument: FakeInstrument) -> None:
-    instrument.add_suite()
-    instrument.environment["FAKE_MPICC"] = "fail-suite"
-    done = instrument.bench("pingpong", "locks", "--repeats", "1")
-    assert done.returncode == 0, done.stderr
-    assert "only ping-pong and completion are measured" in done.stdout
-    assert {launch["experiment"] for launch in instrument.records("launch")} == {"pingpong"}
-
-
 def test_an_mpi_without_spawn_is_measured_for_the_rest(instrument: FakeInstrument) -> None:
-    instrument.add_suite()
-    (instrument.folder / "suite" / "mpi").mkdir()
     (instrument.folder / "suite" / "mpi" / "dynamic.c").write_text("int unused;\n")
     instrument.environment["FAKE_MPICC"] = "no-spawn"
     done = instrument.bench("locks", "--repeats", "1")
@@ -216,7 +202,6 @@ def test_an_mpi_without_spawn_is_measured_for_the_rest(instrument: FakeInstrumen
 
 
 def test_only_and_skip(instrument: FakeInstrument) -> None:
-    instrument.add_suite()
     done = instrument.bench("--only", "locks,atomics", "--skip", "atomics", "--repeats", "1")
     assert done.returncode == 2
     assert "both asked for and skipped" in done.stderr
@@ -230,7 +215,6 @@ def test_only_and_skip(instrument: FakeInstrument) -> None:
 
 
 def test_a_time_budget_ends_a_run_that_goes_on_later(instrument: FakeInstrument) -> None:
-    instrument.add_suite()
     wanted = ("locks", "sync-cost", "--repeats", "2")
     done = instrument.bench(*wanted, "--time-budget", "0.000001s")
     assert done.returncode == 0, done.stderr

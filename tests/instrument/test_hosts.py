@@ -70,7 +70,6 @@ def test_experiments_between_hosts(kind: str) -> None:
         here,
         hosts,
         lambda how: ("launch", str(how.processes)),
-        None,
         Path("suite"),
         {"NAME": "value"},
     )
@@ -93,7 +92,7 @@ def test_experiments_between_hosts(kind: str) -> None:
     rows = [job.experiment for job in jobs for cell in job.cells if cell.experiment == "socket"]
     assert rows == (["bandwidth", "schedule"] if kind == "mobius" else [])
     on_link = between_hosts(
-        here, Hosts(("a", "b"), interface="v0"), lambda _how: ("launch",), None, Path("suite"), {}
+        here, Hosts(("a", "b"), interface="v0"), lambda _how: ("launch",), Path("suite"), {}
     )
     assert on_link.suite is not None
     assert on_link.suite(Start(2, 2)) == ("launch", "suite", "--interface", "v0")
@@ -101,7 +100,6 @@ def test_experiments_between_hosts(kind: str) -> None:
 
 def test_libraries_are_measured_on_one_host_and_between(instrument: FakeInstrument) -> None:
     place = agent(instrument.folder, 'echo "$@" >>"$(dirname "$0")/agent.log"; exit 0')
-    instrument.add_suite()
     done = instrument.bench(
         "pingpong", "sync-cost", "--repeats", "1", "--hosts", "a,b", "--agent", str(place)
     )
@@ -121,7 +119,6 @@ def test_libraries_are_measured_on_one_host_and_between(instrument: FakeInstrume
 
 def test_processes_that_stayed_on_one_host_are_no_result(instrument: FakeInstrument) -> None:
     place = agent(instrument.folder, "exit 0")
-    instrument.add_suite()
     instrument.behave({"hostnames": "a,a"})
     done = instrument.bench("sync-cost", "--repeats", "1", "--hosts", "a,b", "--agent", str(place))
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from instrument_tools import FakeInstrument, processes_of
-from mobius_instrument.libraries.mpi import MPI_CELLS, describe_version, launcher_for, probe_sources
+from mobius_instrument.libraries.mpi import MPI_CELLS, describe_version, launcher_for, suite_sources
 
 CELLS = [str(cell) for cell in MPI_CELLS]
 FIRST, SECOND, THIRD = CELLS[:3]
@@ -103,7 +103,7 @@ def test_processes_left_behind_are_ended_and_named(instrument: FakeInstrument) -
     assert processes_of(instrument.folder) == []
 
 
-def test_probe_that_does_not_build(instrument: FakeInstrument) -> None:
+def test_a_suite_that_does_not_build(instrument: FakeInstrument) -> None:
     instrument.environment["FAKE_MPICC"] = "fail"
     done = instrument.bench()
     assert done.returncode == 2
@@ -158,13 +158,13 @@ def test_interrupted_run_is_resumed(instrument: FakeInstrument) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    probe = int(pipe.read_text())
+    program = int(pipe.read_text())
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130
     assert "interrupted" in errors
     assert "go on with: mobius bench" in errors
-    assert not Path(f"/proc/{probe}").exists()
+    assert not Path(f"/proc/{program}").exists()
     assert processes_of(instrument.folder) == []
     (launch,) = instrument.records("launch")
     assert (launch["status"], launch["ended"]) == ("interrupted", [FIRST, SECOND])
@@ -234,7 +234,7 @@ def test_list_starts_nothing(instrument: FakeInstrument) -> None:
         (["bench", "--sizes", "1000000m"], "sizes go from 4 bytes to 1 GiB"),
         (["bench", "--mpicc", "/nowhere/mpicc"], "/nowhere/mpicc"),
         (["bench", "--no-such-option"], "--no-such-option"),
-        (["bench", "--no-peers", "--libs", "limits"], "probe_limits is not in"),
+        (["bench", "--no-peers", "--libs", "limits"], "suite_limits is not in"),
         (["report", "--from", "/nowhere/results.jsonl"], "no results at /nowhere/results.jsonl"),
         (["report", "--from", "x", "--full", "--libs", "a"], "and --libs, --full would measure"),
         (["bench", "--no-peers", "--intel"], "--no-peers forbids to install it"),
@@ -317,9 +317,9 @@ def test_launcher_of_the_same_installation(tmp_path: Path) -> None:
     assert launcher_for(tmp_path / "none" / "mpicc") is None
 
 
-def test_sources_of_the_mpi_probe(instrument: FakeInstrument) -> None:
-    sources = probe_sources(instrument.folder / "sources")
-    assert [path.name for path in sources] == ["adapter_mpi.c", "main.c"]
+def test_sources_of_the_suite_for_mpi(instrument: FakeInstrument) -> None:
+    suite = instrument.folder / "suite"
+    assert suite_sources(suite) == [suite / "main.c", suite / "mpi" / "loops.c"]
 
 
 def test_a_time_budget_ends_within_a_launch(instrument: FakeInstrument) -> None:

@@ -30,8 +30,8 @@ PUT = "completion:put:flush:allocate"
 CELLS = [str(cell) for cell in MPI_CELLS]
 
 pytestmark = pytest.mark.skipif(
-    not (BIN / "conductor").exists() or not (BIN / "probe_mobius").exists(),
-    reason="the conductor or Möbius' probe was not built",
+    not (BIN / "conductor").exists() or not (BIN / "suite_mobius").exists(),
+    reason="the conductor or Möbius' test-suite was not built",
 )
 
 
@@ -46,7 +46,7 @@ def arguments(instrument: FakeInstrument, *libraries: str) -> list[str]:
     words = instrument.bench_arguments()
     words[words.index("--libs") + 1] = ",".join(libraries)
     words[words.index("--sizes") + 1] = "2"
-    return [*words, "pingpong", "completion"]
+    return words
 
 
 def test_all_are_measured_in_the_same_rounds(turning: FakeInstrument) -> None:
@@ -102,11 +102,11 @@ def test_an_interrupt_before_all_are_started_leaves_nothing(turning: FakeInstrum
         env=turning.full_environment(), cwd=turning.folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    probe = int(pipe.read_text())
+    program = int(pipe.read_text())
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130, errors
-    assert not Path(f"/proc/{probe}").exists()
+    assert not Path(f"/proc/{program}").exists()
     assert processes_of(turning.folder) == []
 
 
@@ -309,7 +309,7 @@ def test_who_takes_turns() -> None:
     def job(experiment: str, program: str = "suite", dynamic: bool = False) -> Job:
         return Job(experiment, program, (), (8,), dynamic=dynamic)
 
-    assert takes_turns(library, job("pingpong", "probe"))
+    assert takes_turns(library, job("pingpong"))
     assert takes_turns(library, job("sync-cost"))
     assert not takes_turns(library, job("lu", "lu"))
     assert not takes_turns(library, job("sync-cost", dynamic=True))

@@ -18,7 +18,7 @@ def checkout(tmp_path: Path) -> Checkout:
     root.mkdir()
     for name in ("mobius", "CMakePresets.json", "CMakeLists.txt"):
         shutil.copy2(ROOT / name, root)
-    for name in ("tools/setup", "tools/instrument", "tools/mobius/help", "bench/probe"):
+    for name in ("tools/setup", "tools/instrument", "tools/mobius/help", "bench/suite"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     programs = tmp_path / "programs"
     programs.mkdir()

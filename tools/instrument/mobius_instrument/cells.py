@@ -42,8 +42,9 @@ LONG: Final = ("lu", "md", "global-arrays", "spawn-cost", "dynamic-comm", "apex"
 DEFAULT_EXPERIMENTS: Final = tuple(name for name in EXPERIMENTS if name not in LONG)
 ALL_EXPERIMENTS: Final = "all"
 
-# The probes measure these; the test-suite measures all others.
-PROBE_EXPERIMENTS: Final = ("pingpong", "completion")
+# The experiments of paper 1, which one launch measures: their bytes stay at one place, and a
+# sample of a ping-pong is there and back.
+PAPER1_EXPERIMENTS: Final = ("pingpong", "completion")
 
 INTEGER_BYTES: Final = 4
 

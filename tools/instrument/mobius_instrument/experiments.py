@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What each experiment measures of a library: its cells, sizes and processes, as jobs.
 
-`pingpong` and `completion` are measured by the probes (bench/probe), all others by the test-suite
-(bench/suite). A job is what one launch is asked to measure.
+All but applications are measured by the test-suite (bench/suite). A job is what one launch is asked
+to measure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell
+from mobius_instrument.cells import EXPERIMENTS, PAPER1_EXPERIMENTS, Cell
 from mobius_instrument.libraries.base import PROCESSES, Library, Start
 
 _KB: Final = 1 << 10
@@ -40,7 +40,7 @@ _REPEATS: Final = {
     "dynamic-comm": (1, 2), "protocols": (2, 3), "lu": (2, 3), "md": (2, 3),
     "global-arrays": (2, 3),
 }  # fmt: skip
-# Limits of the test-suite's programs (bench/suite/session.h).
+# The most bytes of experiments with several areas for their data.
 SUITE_MOST_BYTES: Final = 1 << 28
 # How often spawn-cost spawns, including the first time (bench/suite/mpi/spawn_cost.c).
 _SPAWNS: Final = 6
@@ -108,6 +108,8 @@ class Setting:
 
     def offered(self, job: Job) -> Job:
         """The cells that the interface can do, whoever implements it."""
+        if self.library.suite_kind in ("lapi", "limits"):
+            return replace(job, cells=())
         if self.library.suite_kind == "armci":
             return job if job.experiment == "protocols" else replace(job, cells=())
         if self.library.suite_kind == "upc" and job.experiment != "apex":
@@ -151,6 +153,7 @@ class Setting:
 _WORD_BYTES: Final = 8
 _SHMEM_OPERATIONS: Final = (
     "put", "get", "rput", "rget", "accumulate", "fetch_op", "compare_swap", "load", "timer", "call",
+    "loop",
 )  # fmt: skip
 
 
@@ -562,7 +565,9 @@ def _global_arrays(s: Setting) -> list[Job]:
 
 
 def _trust(s: Setting) -> list[Job]:
-    jobs = [_job("trust", [_cell("self:timer:none:none"), _cell("self:call:none:none")], (1,))]
+    jobs = [
+        _job("trust", [_cell(f"self:{what}:none:none") for what in ("timer", "call", "loop")], (1,))
+    ]
     if s.library.record.kind not in ("mobius", "mpi"):
         return jobs
     # The same twice and once slower in one program, and again in a second one.
@@ -600,23 +605,22 @@ _JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {
 }
 
 
-def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[int]) -> list[Job]:
-    """All jobs of a library, in the order of experiments. The probe's experiments are one job."""
+def jobs_of(setting: Setting, experiments: Sequence[str], sizes: Sequence[int]) -> list[Job]:
+    """All jobs of a library, in the order of experiments. Those of paper 1 are one job."""
     library = setting.library
-    probed = [cell for cell in library.cells if cell.experiment in experiments]
-    jobs = [Job("pingpong", "probe", tuple(probed), tuple(probe_sizes))] if probed else []
+    first = [cell for cell in library.cells if cell.experiment in experiments]
+    jobs = [_job("pingpong", first, sizes)] if first else []
     for name in APPLICATIONS:
         if name in experiments and name in library.applications:
             jobs += _JOBS[name](setting)
     if library.suite is not None:
         for name in EXPERIMENTS:
-            if name in experiments and name not in (*PROBE_EXPERIMENTS, *APPLICATIONS):
+            if name in experiments and name not in (*PAPER1_EXPERIMENTS, *APPLICATIONS):
                 if name in (ONE_HOST if setting.apart else BETWEEN_HOSTS):
                     continue
                 made = map(setting.offered, _JOBS[name](setting))
                 jobs += [job for job in made if job.cells and job.sizes]
-    # Between hosts, where a launch is slow, two launches of the probe are enough for a quick
-    # report.
+    # Between hosts, where a launch is slow, two are enough for a quick report.
     few = {"pingpong": 2, "sync-cost": 2} if setting.apart and not setting.full else {}
 
     def most(job: Job) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One launch of a probe: reads its lines as they come, and finds who failed when they stop."""
+"""One launch of a program: reads its lines as they come, and finds who failed when they stop."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class _Open:
     measured: list[int] = field(default_factory=list)
 
 
-class _ProbeFile:
-    """Reads the lines that the probe has finished, and keeps an unfinished one for later."""
+class _OutputFile:
+    """Reads the lines that the program has finished, and keeps an unfinished one for later."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -113,7 +113,7 @@ class Launch:
         self._distance = Distance(None, ()) if library.hosts or seat else distance
 
     def run(self, cells: Sequence[str], repeat: int, index: int) -> LaunchReport:
-        """Launches the probe and returns when no process of it is left."""
+        """Launches the program and returns when no process of it is left."""
         self._repeat = repeat
         self._cells = list(cells)
         self._asked = set(cells)
@@ -148,7 +148,7 @@ class Launch:
 
     def _launch(self, cells: Sequence[str], folder: Path) -> Ended:
         out = folder / "out.jsonl"
-        self._lines = _ProbeFile(out)
+        self._lines = _OutputFile(out)
         pins = () if self._library.hosts else self._pins
         arguments = self._plan.arguments(self._job, cells, str(out), pins)
         if self._seat is not None:
@@ -176,7 +176,7 @@ class Launch:
         except BaseException as error:
             if not isinstance(
                 error, Exception
-            ):  # Interrupted: the lines that the probe has written are still valid.
+            ):  # Interrupted: the lines that the program has written are still valid.
                 self._progress()
             raise
         finally:
@@ -186,11 +186,10 @@ class Launch:
         job, library = self._job, self._library
         if job.by_messages and library.by_messages is not None:
             return library.by_messages(job.processes)
-        if job.program == "suite" and library.suite is not None:
-            return library.suite(job.start)
         if job.program in library.applications:
             return library.applications[job.program](job.start)
-        return library.command
+        assert library.suite is not None  # It has no jobs without one.
+        return library.suite(job.start)
 
     def _is_asked(self, cell: str) -> bool:
         return cell in self._asked or cell.partition(":part=")[0] in self._asked
@@ -256,7 +255,7 @@ class Launch:
         self._environment |= {name: value for name, value in record.items() if name != "type"}
 
     def _end(self, cell: str) -> None:
-        if self._astray:  # The probe wrote times, but for other sizes than those asked for.
+        if self._astray:  # The program wrote times, but for other sizes than those asked for.
             self._open[cell] = _Open()
             self._outcome(cell, None, "refused", self._astray)
         opened = self._open.pop(cell, None)
@@ -322,7 +321,7 @@ class Launch:
         if ended.leftovers:
             remarks.append(f"left behind and ended: {', '.join(ended.leftovers)}")
         if self._stray:
-            remarks.append(f"{self._stray} lines of the probe were not understood")
+            remarks.append(f"{self._stray} lines of the program were not understood")
         return remarks
 
     def _next_size(self, opened: _Open) -> int | None:
@@ -374,7 +373,7 @@ def _last_words(output: str) -> str:
     lines = [line.strip(" =|*-\t") for line in output.splitlines()]
     lines = [line for line in lines if line]
     for line in reversed(lines):
-        if line.startswith(("suite_", "probe_")):  # Messages of Möbius explain most.
+        if line.startswith("suite_"):  # Messages of Möbius explain most.
             return line[:_DETAIL_CHARACTERS]
     for word in ("signal", "abort", "assert", "fault", "error"):
         for line in reversed(lines):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where Möbius, the probes and the caches are, in a checkout and in an installed tree.
+"""Where Möbius, the test-suite and the caches are, in a checkout and in an installed tree.
 
-checkout   ROOT/tools/instrument/mobius_instrument, ROOT/build/release/bin, ROOT/bench/probe
+checkout   ROOT/tools/instrument/mobius_instrument, ROOT/build/release/bin, ROOT/bench/suite
 installed  PREFIX/…/mobius_instrument, PREFIX/bin, PREFIX/libexec/mobius,
-           PREFIX/share/mobius/probe, PREFIX/share/mobius/suite
+           PREFIX/share/mobius/suite
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ class Locations:
     """The folders found; a program in none of `programs` is reported as missing."""
 
     programs: tuple[Path, ...]
-    probe_sources: Path | None
+    suite_sources: Path | None
     cache: Path
-    suite_sources: Path | None = None
     app_sources: Path | None = None
 
     def program(self, name: str) -> Path | None:
@@ -42,34 +41,34 @@ class Locations:
 def checkout_root() -> Path | None:
     """The root of the source tree that contains this package, if any."""
     for parent in _PACKAGE.parents:
-        if (parent / "CMakeLists.txt").is_file() and (parent / "bench" / "probe").is_dir():
+        if (parent / "CMakeLists.txt").is_file() and (parent / "bench" / "suite").is_dir():
             return parent
     return None
 
 
 def locate() -> Locations:
-    """MOBIUS_HOME_BIN and MOBIUS_PROBE_SOURCES if set; otherwise the checkout or the prefix.
+    """MOBIUS_HOME_BIN and MOBIUS_SUITE_SOURCES if set; otherwise the checkout or the prefix.
 
-    MOBIUS_HOME_CACHE names the folder of installed libraries and built probes.
+    MOBIUS_HOME_CACHE names the folder of installed libraries and built programs.
     """
     programs: list[Path] = []
     sources: list[Path] = []
     root = checkout_root()
     if root:
         programs.append(root / "build" / "release" / "bin")
-        sources.append(root / "bench" / "probe")
+        sources.append(root / "bench" / "suite")
     else:
         for prefix in _PACKAGE.parents:
             if (prefix / "libexec" / "mobius").is_dir() or (
-                prefix / "share" / "mobius" / "probe"
+                prefix / "share" / "mobius" / "suite"
             ).is_dir():
                 # The native command first: PREFIX/bin/mobius may be the script that called us.
                 programs += [prefix / "libexec" / "mobius", prefix / "bin"]
-                sources.append(prefix / "share" / "mobius" / "probe")
+                sources.append(prefix / "share" / "mobius" / "suite")
                 break
     if home := os.environ.get("MOBIUS_HOME_BIN"):
         programs = [Path(home)]
-    if given := os.environ.get("MOBIUS_PROBE_SOURCES"):
+    if given := os.environ.get("MOBIUS_SUITE_SOURCES"):
         sources = [Path(given)]
     if given := os.environ.get("MOBIUS_HOME_CACHE"):
         cache = Path(given)
@@ -78,11 +77,7 @@ def locate() -> Locations:
     else:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mobius"
     found = next((folder for folder in sources if (folder / "main.c").is_file()), None)
-    # The suite is beside the probe.
-    suite = found.parent / "suite" if found else None
-    if suite is None or not (suite / "main.c").is_file():
-        suite = None
-    # The applications are beside both in an installed tree, and beside their folder in a checkout.
+    # The applications are beside it in an installed tree, and beside their folder in a checkout.
     places = (found.parent / "apps", found.parent.parent / "apps") if found else ()
     apps = next((place for place in places if (place / "lu").is_dir()), None)
-    return Locations(tuple(dict.fromkeys(programs)), found, cache, suite, apps)
+    return Locations(tuple(dict.fromkeys(programs)), found, cache, apps)

@@ -13,6 +13,7 @@ from mobius_instrument.cells import (
     DEFAULT_INTEGERS,
     FULL_INTEGERS,
     INTEGER_BYTES,
+    PAPER1_EXPERIMENTS,
     Cell,
 )
 from mobius_instrument.experiments import Effort, Job, Setting, jobs_of
@@ -28,7 +29,7 @@ _SIZE_OVERHEAD: Final = 0.9
 
 DEFAULT_EFFORT: Final = Effort(repeats=4, min_samples=100, max_seconds=0.02)
 FULL_EFFORT: Final = Effort(repeats=5, min_samples=100, max_seconds=0.05)
-# The experiments have many cells besides the probes' two; only those two keep paper 1's numbers of
+# There are many experiments besides the two of paper 1; only those two keep its numbers of
 # repetitions.
 _SUITE_REPEATS: Final = 3
 _SUITE_SAMPLES: Final = 40
@@ -97,7 +98,7 @@ class Plan:
     def effort_of(self, job: Job) -> Effort:
         """How long and how often to measure a job."""
         effort = self.effort
-        if job.program == "probe":
+        if job.experiment in PAPER1_EXPERIMENTS:
             return replace(effort, repeats=min(job.most_repeats, effort.repeats))
         repeats = min(job.most_repeats, effort.repeats)
         if not self.repeats_given:
@@ -164,7 +165,7 @@ class Plan:
             job.seconds or max(effort.max_seconds, effort.min_samples * _repetition_ns(size) / 1e9)
             for size in job.sizes
         )
-        if job.program != "probe":
+        if job.experiment not in PAPER1_EXPERIMENTS:
             # Some cells are measured in three parts; processes beyond the CPUs share them.
             parts = 3 if job.experiment == "overlap" else 1
             per_cell = per_cell * parts + _CELL_S * (1 + len(job.sizes))
@@ -178,7 +179,7 @@ class Plan:
         return _repetition_ns(size_bytes) * row.get(job.experiment, 1) / 1e9
 
     def arguments(self, job: Job, cells: Sequence[str], out: str, pins: Sequence[int]) -> list[str]:
-        """The arguments of a probe or of the suite."""
+        """The arguments of a program."""
         effort = self.effort_of(job)
         arguments = ["--cells", ",".join(cells), "--sizes", ",".join(map(str, job.sizes))]
         arguments += ["--out", out, "--min-samples", str(effort.min_samples)]

@@ -15,9 +15,9 @@ from pathlib import Path
 from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
-from mobius_instrument.cells import PROBE_EXPERIMENTS, Cell, format_bytes
+from mobius_instrument.cells import PAPER1_EXPERIMENTS, Cell, format_bytes
 from mobius_instrument.errors import InstrumentError, system_reason
-from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Job
+from mobius_instrument.experiments import APPLICATIONS, BETWEEN_HOSTS, SUITE_MOST_BYTES, Job
 from mobius_instrument.launch import Launch, LaunchReport
 from mobius_instrument.libraries.base import PROCESSES, Library
 from mobius_instrument.locations import locate
@@ -162,7 +162,7 @@ class _Session:
         self._earlier = earlier
         self._console = console
         self._pins = choose_pins()
-        self._distance = Distance(locate().program("probe_limits"), self._pins)
+        self._distance = Distance(locate().program("suite_limits"), self._pins)
         self._conductor = locate().program("conductor")
         known = earlier.rounds if earlier else {}
         self._next_round = max(known, default=FIRST_ROUND - 1) + 1
@@ -219,12 +219,12 @@ class _Session:
 
     def _say_what_is_left_out(self, steps: Sequence[Step]) -> None:
         most = max(self._request.sizes, default=0)
-        programs = {part.job.program for step in steps for part in step.parts}
-        if most > SUITE_MOST_BYTES and "suite" in programs:
+        asked = {part.job.experiment for step in steps for part in step.parts}
+        if most > SUITE_MOST_BYTES and asked.difference(PAPER1_EXPERIMENTS, APPLICATIONS):
             say(
                 self._console,
                 f"sizes above {format_bytes(SUITE_MOST_BYTES)} are measured in"
-                f" {' and '.join(PROBE_EXPERIMENTS)} only",
+                f" {' and '.join(PAPER1_EXPERIMENTS)} only",
             )
         if self._plan.too_large:
             memory = self._plan.host.get("memory_bytes")
@@ -451,7 +451,7 @@ class _Session:
         if barren >= most:
             detail = f"not tried after {barren} launches in a row without a result"
         else:
-            detail = f"no cell was begun: {report.detail or 'the probe measured nothing'}"
+            detail = f"no cell was begun: {report.detail or 'the program measured nothing'}"
         outcomes = [
             Outcome(library.name, Cell.parse(cell), repeat, None, status, detail) for cell in cells
         ]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from mobius_instrument.cells import EXPERIMENTS, Cell
+from mobius_instrument.cells import EXPERIMENTS, PAPER1_EXPERIMENTS, Cell
 from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
 from mobius_instrument.plan import Plan
@@ -71,7 +71,7 @@ def takes_turns(library: Library, job: Job) -> bool:
     """Whether the cells of a job may be measured in turns."""
     return (
         library.hosts is None
-        and job.program in ("probe", "suite")
+        and job.program == "suite"
         and not job.dynamic
         and job.experiment not in _ALONE
     )
@@ -94,7 +94,7 @@ _MOST_LEVEL: Final = 3
 def _cell_bytes(job: Job) -> int:
     """The memory that an open cell takes in one process."""
     largest = max(job.sizes)
-    if job.program == "probe":
+    if job.experiment in PAPER1_EXPERIMENTS:
         return largest + (64 << 10)
     if job.experiment == "apex":
         return _AREAS * _APEX_BYTES

@@ -98,7 +98,6 @@ def _prepare(context: Context) -> Library:
             library,
             hosts,
             lambda how: run_on_hosts(str(mobius), hosts, how.processes),
-            None,
             suite,
             hosts_environment(hosts),
         )
@@ -201,7 +200,6 @@ def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library
             library,
             hosts,
             lambda how: rules_on_hosts(family, place, version, hosts, how)[0],
-            None,
             program,
             variables,
         )

@@ -44,18 +44,18 @@ class Start:
 class Library:
     """A library made ready, or why it could not be.
 
-    `command` starts the probe when the probe's arguments are appended. `fingerprint` changes when
-    the measured code does, so that old results are not taken for those of new code.
+    `cells` are those of `pingpong` and `completion`; experiments.py knows those of all others.
+    `fingerprint` changes when the measured code does, so that old results are not taken for those
+    of new code.
     """
 
     record: LibraryRecord
     cells: tuple[Cell, ...] = ()
-    command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
-    # Starts the test-suite; None if the library has none.
+    # Starts the test-suite when its arguments are appended; None if the library has none.
     suite: Callable[[Start], tuple[str, ...]] | None = None
-    # The blocks of the suite: "mpi", "mobius", "shmem", "upc" or "armci".
+    # The blocks of the suite: "mpi", "mobius", "shmem", "upc", "armci", "lapi" or "limits".
     suite_kind: str = ""
     # As `suite`, but the processes of this host share no memory and send messages to each other;
     # None if the library has no such setting.
@@ -124,8 +124,7 @@ def between_hosts(
     library: Library,
     hosts: Hosts,
     start: Callable[[Start], tuple[str, ...]],
-    probe: Path | None,
-    suite: Path | None,
+    suite: Path,
     environment: Mapping[str, str],
     server: Sequence[str] = (),
 ) -> Library:
@@ -150,11 +149,9 @@ def between_hosts(
     return replace(
         library,
         record=record,
-        cells=library.cells if probe else (),
-        command=(*hosts.enter, *start(Start()), str(probe)) if probe else (),
         environment={**library.environment, **environment},
         fingerprint=f"{library.fingerprint}|{hosts.names}|{hosts.rate}",
-        suite=start_suite if suite else None,
+        suite=start_suite,
         by_messages=None,
         applications={},
         between=None,

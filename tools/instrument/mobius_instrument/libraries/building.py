@@ -124,7 +124,7 @@ def build(
     if compiler.is_file():
         digest.update(compiler.read_bytes())
     key = digest.hexdigest()[:16]
-    program = context.locations.cache / "probes" / key / name
+    program = context.locations.cache / "programs" / key / name
     if program.is_file():
         return program, key, ""
     context.announce(f"building {name} with {label} …")

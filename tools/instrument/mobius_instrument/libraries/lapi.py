@@ -35,7 +35,7 @@ def candidates(locations: Locations) -> list[Candidate]:
         Candidate(
             name="lapi",
             description="LAPI on this Möbius: counters, static memory and that of malloc()",
-            present=bool(locations.program("mobius") and locations.program("probe_lapi")),
+            present=bool(locations.program("mobius") and locations.program("suite_lapi")),
             prepare=_prepare,
         )
     ]
@@ -44,7 +44,7 @@ def candidates(locations: Locations) -> list[Candidate]:
 def _prepare(context: Context) -> Library:
     locations = context.locations
     programs = {}
-    for name in ("mobius", "probe_lapi"):
+    for name in ("mobius", "suite_lapi"):
         program = locations.program(name)
         if program is None:
             return missing(
@@ -54,7 +54,8 @@ def _prepare(context: Context) -> Library:
                 f"{name} is not in {locations.searched}; run `mobius build`",
             )
         programs[name] = program
-    roots = programs["probe_lapi"].parents[1:3]
+    suite = programs["suite_lapi"]
+    roots = suite.parents[1:3]
     shared = sorted(
         path
         for root in roots
@@ -73,8 +74,9 @@ def _prepare(context: Context) -> Library:
             launcher=" ".join(("mobius", *launcher[1:])),
         ),
         cells=LAPI_CELLS,
-        command=(*launcher, str(programs["probe_lapi"])),
         fingerprint=hash_files(*programs.values(), *shared),
+        suite=lambda how: (mobius, "run", "-n", str(how.processes), "--bind", "none", str(suite)),
+        suite_kind="lapi",
     )
 
     def between(hosts: Hosts) -> Library:
@@ -82,8 +84,7 @@ def _prepare(context: Context) -> Library:
             library,
             hosts,
             lambda how: run_on_hosts(mobius, hosts, how.processes),
-            programs["probe_lapi"],
-            None,
+            suite,
             hosts_environment(hosts),
         )
 

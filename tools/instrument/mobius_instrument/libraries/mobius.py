@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Möbius itself and the limits: probes that this project's build makes."""
+"""Möbius itself and the limits, whose programs this project's build makes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def candidates(locations: Locations) -> list[Candidate]:
         Candidate(
             name="mobius",
             description="this Möbius",
-            present=bool(locations.program("mobius") and locations.program("probe_mobius")),
+            present=bool(locations.program("mobius") and locations.program("suite_mobius")),
             prepare=_prepare_mobius,
         ),
         Candidate(
             name="limits",
-            description="the limits: two threads exchanging a cache line, memcpy",
-            present=bool(locations.program("probe_limits")),
+            description="the limits: two processes exchanging a cache line, memcpy",
+            present=bool(locations.program("suite_limits")),
             prepare=_prepare_limits,
         ),
     ]
@@ -65,14 +65,15 @@ def _absent(name: str, label: str, kind: str, program: str, locations: Locations
 def _prepare_mobius(context: Context) -> Library:
     locations = context.locations
     programs = {}
-    for name in ("mobius", "probe_mobius"):
+    for name in ("mobius", "suite_mobius"):
         program = locations.program(name)
         if program is None:
             return _absent("mobius", "Möbius", "mobius", name, locations)
         programs[name] = program
     version = _version(programs["mobius"])
     # BUILD/bin and BUILD/lib, or PREFIX/libexec/mobius and PREFIX/lib[/ARCHITECTURE].
-    roots = programs["probe_mobius"].parents[1:3]
+    suite = programs["suite_mobius"]
+    roots = suite.parents[1:3]
     shared = sorted(
         path
         for root in roots
@@ -81,7 +82,6 @@ def _prepare_mobius(context: Context) -> Library:
     )
     mobius = str(programs["mobius"])
     launcher = (mobius, "run", "-n", str(PROCESSES), "--bind", "none")
-    suite = locations.program("suite_mobius")
 
     def start_suite(how: Start) -> tuple[str, ...]:
         return mobius, "run", "-n", str(how.processes), "--bind", "none", str(suite)
@@ -100,11 +100,10 @@ def _prepare_mobius(context: Context) -> Library:
             launcher=" ".join(("mobius", *launcher[1:])),
         ),
         cells=MOBIUS_CELLS,
-        command=(*launcher, str(programs["probe_mobius"])),
-        fingerprint=hash_files(*programs.values(), *shared, *filter(None, (suite, *apps.values()))),
-        suite=start_suite if suite else None,
+        fingerprint=hash_files(*programs.values(), *shared, *filter(None, apps.values())),
+        suite=start_suite,
         suite_kind="mobius",
-        by_messages=by_messages if suite else None,
+        by_messages=by_messages,
         applications=applications(mobius, apps),
     )
 
@@ -113,7 +112,6 @@ def _prepare_mobius(context: Context) -> Library:
             library,
             hosts,
             lambda how: run_on_hosts(mobius, hosts, how.processes),
-            programs["probe_mobius"],
             suite,
             hosts_environment(hosts),
         )
@@ -188,20 +186,21 @@ def _version(program: Path) -> str:
 
 
 def _prepare_limits(context: Context) -> Library:
-    program = context.locations.program("probe_limits")
+    program = context.locations.program("suite_limits")
     if program is None:
-        return _absent("limits", "limit", "limit", "probe_limits", context.locations)
+        return _absent("limits", "limit", "limit", "suite_limits", context.locations)
     threads = context.locations.program("lu-threads")
     return Library(
         record=LibraryRecord(
             library="limits",
-            label="limit (threads, memcpy)",
+            label="limit (cache lines, memcpy)",
             version="",
             kind="limit",
             status="ready",
         ),
         cells=LIMIT_CELLS,
-        command=(str(program),),
         fingerprint=hash_files(program, *([threads] if threads else [])),
+        suite=lambda _how: (str(program),),
+        suite_kind="limits",
         applications={"lu": lambda _how: application_command((str(threads),))} if threads else {},
     )

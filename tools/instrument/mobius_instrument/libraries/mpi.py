@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Any MPI, given its compiler: which one it is, its probe, and how to call its launcher."""
+"""Any MPI, given its compiler: which one it is, its test-suite, and how to call its launcher."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def check_mpicc(given: str, option: str = "--mpicc") -> Path:
 
 
 def prepare_mpi(place: MpiPlace, context: Context) -> Library:
-    """Identifies the MPI, builds its probe when the cache has none, and says how to launch it."""
+    """Identifies the MPI, builds its program when the cache has none, and says how to launch it."""
     name = place.name
     record = LibraryRecord(
         library=name,
@@ -172,11 +172,11 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         launcher=str(place.launcher or ""),
         flags=" ".join(COMPILE_FLAGS),
     )
-    sources = context.locations.probe_sources
+    sources = context.locations.suite_sources
     if sources is None:
         return missing(
             name, record.label, "mpi",
-            "the sources of the probe are missing; set MOBIUS_PROBE_SOURCES to bench/probe",
+            "the sources of the test-suite are missing; set MOBIUS_SUITE_SOURCES to bench/suite",
         )  # fmt: skip
     if place.launcher is None:
         return Library(
@@ -189,13 +189,12 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     label = " ".join(part for part in (family_name, version, f"({place.origin})") if part)
     record = replace(record, label=label, version=version)
 
-    probe, key, failure = _build_probe(place, version_text, sources, context, label)
+    suite, key, failure = _build_suite(place, version_text, sources, context, label)
     if failure:
         return Library(replace(record, detail=_without_rma(failure)))
     launcher = place.launcher
     before = place.before
     launch, environment = launch_rules(family, launcher, context.cpus, Start(), before)
-    suite, suite_key = _suite(place, version_text, context, label)
 
     server = _server(family, launcher, version)
 
@@ -212,13 +211,12 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     library = Library(
         record=replace(record, status="ready", launcher=" ".join(launch)),
         cells=MPI_CELLS,
-        command=(*launch, str(probe)),
         environment={**place.environment, **environment},
-        fingerprint=key + suite_key,
-        suite=start_suite if suite else None,
+        fingerprint=key,
+        suite=start_suite,
         suite_kind="mpi",
         # The front shares memory whatever the MPI is told.
-        by_messages=by_messages if suite and family in MESSAGES and not before else None,
+        by_messages=by_messages if family in MESSAGES and not before else None,
         messages_environment=MESSAGES.get(family, {}),
         fronted=None if before else lambda: _fronted(place, family, label, context),
         applications=_applications(
@@ -238,7 +236,6 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
                 *rules_on_hosts(family, place, version, hosts, how)[0],
                 *(_TO_SERVER if server and how.two_jobs else ()),
             ),
-            probe,
             suite,
             variables,
             server,
@@ -393,7 +390,7 @@ def _major(version: str) -> int:
 def launch_rules(
     family: str, launcher: Path, cpus: int, how: Start, before: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The probe pins itself, so launchers must not. `before`: as in MpiPlace."""
+    """Programs pin themselves, so launchers must not. `before`: as in MpiPlace."""
     start = (*before, str(launcher), "-n", str(how.processes))
     if family == "openmpi":
         as_root = dict.fromkeys(AS_ROOT, "1")
@@ -455,16 +452,6 @@ def _without_rma(failure: str) -> str:
     return failure
 
 
-def probe_sources(folder: Path) -> list[Path]:
-    """The sources of an MPI probe: everything but the other libraries' adapters."""
-    own = [
-        path
-        for path in sorted(folder.glob("*.c"))
-        if not path.name.startswith("adapter_") or path.name == "adapter_mpi.c"
-    ]
-    return own + turns_source(folder)
-
-
 def suite_sources(folder: Path) -> list[Path]:
     """The sources of the test-suite for MPI: everything but other libraries' blocks."""
     places = (folder, folder / "blocks", folder / "experiments", folder / "mpi")
@@ -479,13 +466,10 @@ _NO_SPAWN: Final = re.compile(
 )
 
 
-def _suite(
-    place: MpiPlace, version_text: str, context: Context, label: str
-) -> tuple[Path | None, str]:
-    """The test-suite and its key; none when it is not here or cannot be built, which is said."""
-    folder = context.locations.suite_sources
-    if folder is None:
-        return None, ""
+def _build_suite(
+    place: MpiPlace, version_text: str, folder: Path, context: Context, label: str
+) -> tuple[Path, str, str]:
+    """The test-suite, its key, and why it could not be built ("" when it was)."""
     headers = [*sorted(folder.glob("*.h")), *sorted(folder.glob("mpi/*.h"))]
 
     def built(files: list[Path]) -> tuple[Path, str, str]:
@@ -499,10 +483,7 @@ def _suite(
     if _NO_SPAWN.search(failure):
         context.announce(f"{label}: nothing that is spawned or connected is measured: {failure}")
         program, key, failure = built([path for path in files if path.name not in _DYNAMIC])
-    if failure:
-        context.announce(f"{label}: only ping-pong and completion are measured: {failure}")
-        return None, ""
-    return program, key
+    return program, key, failure
 
 
 # The compiler, the file that is of this library, and flags.
@@ -542,16 +523,3 @@ def _applications(
 
         found[name] = command
     return found
-
-
-def _build_probe(
-    place: MpiPlace, version_text: str, sources: Path, context: Context, label: str
-) -> tuple[Path, str, str]:
-    """The probe, its key, and why it could not be built ("" when it was)."""
-    files = probe_sources(sources)
-    if not any(path.name == "adapter_mpi.c" for path in files):
-        return Path(), "", f"adapter_mpi.c is not in {sources}"
-    return build(
-        place.mpicc, place.environment, version_text, context, label,
-        name="probe_mpi", files=files, headers=sorted(sources.glob("*.h")), include=sources,
-    )  # fmt: skip

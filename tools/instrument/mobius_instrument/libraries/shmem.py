@@ -107,7 +107,6 @@ def _prepare_ours(context: Context) -> Library:
             library,
             hosts,
             lambda how: run_on_hosts(str(mobius), hosts, how.processes),
-            None,
             suite,
             hosts_environment(hosts),
         )
@@ -202,7 +201,6 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
             library,
             hosts,
             lambda how: start_between(hosts, how.processes),
-            None,
             program,
             {"OMPI_MCA_plm_rsh_agent": hosts.agent},
         )

@@ -110,7 +110,6 @@ def _prepare(context: Context) -> Library:
             library,
             hosts,
             lambda how: run_on_hosts(str(mobius), hosts, how.processes),
-            None,
             program,
             hosts_environment(hosts),
         )

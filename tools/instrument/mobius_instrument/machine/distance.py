@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far from each other the CPUs are that processes are pinned to: what two threads need to hand
-a cache line over.
+"""How far from each other the CPUs are that processes are pinned to: what two processes need to
+hand a cache line over.
 
 The host of a virtual machine moves its CPUs: in the next launch a line may take half or five times
 as long, and all that goes from one process to the other with it. Times at different distances say
@@ -28,7 +28,7 @@ _TIMEOUT_S: Final = 10.0
 
 
 class Distance:
-    """Measures the distance in some 10 ms. Unknown without `program` (probe_limits) or without two
+    """Measures the distance in some 10 ms. Unknown without `program` (suite_limits) or without two
     CPUs."""
 
     def __init__(self, program: Path | None, pins: Sequence[int]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describes the host of the measurements, chooses CPUs for the probes, and names disturbances."""
+"""Describes the host of the measurements, chooses CPUs for the programs, and names disturbances."""
 
 from __future__ import annotations
 

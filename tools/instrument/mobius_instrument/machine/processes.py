@@ -49,7 +49,7 @@ _JOB_NAMES: Final = frozenset(
         "MOBIUS_RANK",
         "MOBIUS_HOME_BIN",
         "MOBIUS_HOME_CACHE",
-        "MOBIUS_PROBE_SOURCES",
+        "MOBIUS_SUITE_SOURCES",
         "PYTHONPATH",
     )
 )

@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Final
 
-from mobius_instrument.cells import PROBE_EXPERIMENTS, Cell
+from mobius_instrument.cells import PAPER1_EXPERIMENTS, Cell
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.results import Outcome, Results, SeriesKey
 from mobius_instrument.stats import (
@@ -82,12 +82,12 @@ class Analysis:
 
     @property
     def sizes(self) -> list[int]:
-        """All sizes of the probes' series."""
+        """All sizes of the series of paper 1's experiments."""
         return sorted(
             {
                 size
                 for series in self.series
-                if series.cell.experiment in PROBE_EXPERIMENTS
+                if series.cell.experiment in PAPER1_EXPERIMENTS
                 for size in series.summaries
             }
         )

@@ -14,7 +14,7 @@ from mobius_instrument.cells import (
     ALL_EXPERIMENTS,
     DEFAULT_EXPERIMENTS,
     EXPERIMENTS,
-    PROBE_EXPERIMENTS,
+    PAPER1_EXPERIMENTS,
     format_bytes,
 )
 from mobius_instrument.errors import InstrumentError, system_reason
@@ -180,9 +180,9 @@ def _page(
     if not findings and len(analysis.libraries) < 2:
         lead.append("Only one library was measured, so there is nothing to compare it with.")
     template = Template((_HERE / "template.html").read_text(encoding="utf-8"))
-    probed = any(series.cell.experiment in PROBE_EXPERIMENTS for series in analysis.series)
+    first = any(series.cell.experiment in PAPER1_EXPERIMENTS for series in analysis.series)
     links = [(chapter.identifier, chapter.title) for chapter in chapters]
-    if probed:
+    if first:
         links += [("lead", "Ping-pong: who leads"), ("latency", "Latency")]
     return template.substitute(
         style=_style(),
@@ -198,7 +198,7 @@ def _page(
         ),
         links="".join(f'<a href="#{where}">{escape(title)}</a>' for where, title in links),
         choice=_choice(analysis, looks) if chapters else "",
-        pingpong=_pingpong(analysis, findings, looks, best, styles, lead) if probed else "",
+        pingpong=_pingpong(analysis, findings, looks, best, styles, lead) if first else "",
         host=escape(str(results.host.get("hostname", ""))),
         machine=escape(_machine(results)),
         trouble=_paragraph(trouble_sentence(analysis), "trouble"),
@@ -222,7 +222,7 @@ def _pingpong(
     styles: dict[str, list[Plot]],
     lead: list[str],
 ) -> str:
-    """The sections on the probes' two experiments. What the first screen and the summary have is
+    """The sections on paper 1's two experiments. What the first screen and the summary have is
     not repeated: their pictures, and the sentences in `lead`."""
     return Template((_HERE / "pingpong.html").read_text(encoding="utf-8")).substitute(
         lead_table=tables.lead_table(findings, analysis),

@@ -92,7 +92,7 @@ def floor_of(again: list[Pair]) -> float:
 
 # What an instrument may be wrong by, if a library is as fast as the machine.
 _MARGIN: Final = 0.15
-# The limit of each experiment of the probes, for operations that move the bytes in that way.
+# The limit of each experiment of paper 1, for operations that move the bytes in that way.
 _LIMITS: Final = {
     "pingpong": Cell.parse("pingpong:line:none:local"),
     "completion": Cell.parse("completion:copy:none:local"),

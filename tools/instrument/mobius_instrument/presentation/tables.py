@@ -8,7 +8,7 @@ from html import escape
 from typing import Final
 
 from mobius_instrument.cells import (
-    PROBE_EXPERIMENTS,
+    PAPER1_EXPERIMENTS,
     Cell,
     bandwidth_mb_s,
     format_bytes,
@@ -186,7 +186,7 @@ def outcome_matrix(analysis: Analysis) -> str:
     for text in dict.fromkeys(cell for name in libraries for cell in planned[name]):
         cell = Cell.parse(text)
         # With a chapter, only the cells that it may not show: those without all their times.
-        has_chapter = cell.experiment not in PROBE_EXPERIMENTS
+        has_chapter = cell.experiment not in PAPER1_EXPERIMENTS
         if not has_chapter or any((name, cell) in outcomes for name in libraries):
             texts.append(text)
     libraries = [name for name in libraries if not set(texts).isdisjoint(planned[name])]
@@ -249,4 +249,4 @@ def library_table(analysis: Analysis, looks: dict[str, Look]) -> str:
         ]
         for record in analysis.results.libraries.values()
     ]
-    return table(("library", "state", "compiler", "flags of the probe", "launcher"), rows, 9)
+    return table(("library", "state", "compiler", "flags", "launcher"), rows, 9)

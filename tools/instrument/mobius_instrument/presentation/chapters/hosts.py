@@ -8,7 +8,7 @@ from html import escape
 
 from mobius_instrument.cells import (
     EXPERIMENTS,
-    PROBE_EXPERIMENTS,
+    PAPER1_EXPERIMENTS,
     Cell,
     bandwidth_mb_s,
     format_bytes,
@@ -304,6 +304,6 @@ def _of_sockets(between: Book) -> str:
 def _cells(between: Book) -> str:
     """Cells that have no chapter, or not all their times."""
     matrix = tables.outcome_matrix(between.analysis)
-    probed = any(one.cell.experiment in PROBE_EXPERIMENTS for one in between.analysis.series)
+    first = any(one.cell.experiment in PAPER1_EXPERIMENTS for one in between.analysis.series)
     title = "Every cell between hosts, and its outcome"
-    return details(title, matrix) if matrix and (probed or "<td" in matrix) else ""
+    return details(title, matrix) if matrix and (first or "<td" in matrix) else ""

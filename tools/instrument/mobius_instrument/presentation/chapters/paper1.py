@@ -8,7 +8,7 @@ from html import escape
 from typing import Final
 
 from mobius_instrument.cells import (
-    PROBE_EXPERIMENTS,
+    PAPER1_EXPERIMENTS,
     bandwidth_mb_s,
     format_bytes,
     format_mb_s,
@@ -202,7 +202,7 @@ def _sentence(place: str, book: Book, ways: list[_Way]) -> str:
 
 def chapter(here: Book, between: Book | None) -> Chapter | None:
     """The chapter, if a ping-pong was measured."""
-    if not any(one.cell.experiment in PROBE_EXPERIMENTS for one in here.analysis.series):
+    if not any(one.cell.experiment in PAPER1_EXPERIMENTS for one in here.analysis.series):
         return None
     books = [
         (place, book, _ways(book))
