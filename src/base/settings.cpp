@@ -176,13 +176,13 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_HOME_BIN", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the native programs, for the instrument."},
     {"MOBIUS_HOME_CACHE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "Folder in which the instrument keeps the MPI libraries it installed and the probes it "
-     "built. Unset: .mobius in a checkout, otherwise mobius in $XDG_CACHE_HOME or ~/.cache."},
-    {"MOBIUS_PROBE_SOURCES", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
-     "Folder of the probes' sources, for the instrument."},
+     "Folder in which the instrument keeps the MPI libraries it installed and the "
+     "programs it built. Unset: .mobius in a checkout, otherwise mobius in $XDG_CACHE_HOME or ~/.cache."},
     {"MOBIUS_PYTHON", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
      "Python interpreter for the instrument of an installed tree; it must have the minor version "
      "that the tree was installed for. Unset: the first of that version in PATH."},
+    {"MOBIUS_SUITE_SOURCES", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
+     "Folder of the test-suite's sources, for the instrument."},
 };
 static_assert(std::size(kTable) == static_cast<size_t>(SettingId::kCount));
 
