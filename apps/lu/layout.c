@@ -75,13 +75,16 @@ static void place_hosts(layout_t* layout, const groups_t* groups, int ranks, con
 }
 
 /* Deals rows (or columns) of blocks out to rows of the grid, which are `outer` groups of `inner`.
- * The groups take turns until each has as many ranges of blocks as `ranges` says; within a range
- * the members take turns. */
+ * The groups take turns until each has as many ranges of blocks as `ranges` says, or fewer if there
+ * are not enough; within a range the members take turns. */
 static void deal(int blocks, int outer, int inner, int ranges, int* position, int* index,
                  int* count) {
+  const int turns = (blocks + inner - 1) / inner; /* of the members, in all ranges */
+  const int most = turns < outer ? 1 : turns / outer;
+  if (ranges > most) ranges = most;
   memset(count, 0, (size_t)(outer * inner) * sizeof *count);
   for (int i = 0; i < blocks; ++i) {
-    const int range = (int)((long)i * outer * ranges / blocks);
+    const int range = (int)((long)(i / inner) * outer * ranges / turns);
     position[i] = range % outer * inner + i % inner;
     index[i] = count[position[i]]++;
   }

@@ -24,9 +24,9 @@ static const char kHelp[] =
     "  -k, --kernel K        plain: loops; blas: dgemm and dtrsm of libblas.so.3; blas=FILE: of\n"
     "                        another library (plain)\n"
     "  -c, --copy            copy blocks of others, also those that could be read in place\n"
-    "      --ranges N        for hybrid: ranges of rows and of columns for each host; 1 is the "
-    "best\n"
-    "                        for a slow network, more for one that is not (4)\n"
+    "      --ranges N        for hybrid: so many ranges of rows and of columns for each host; 1 "
+    "is\n"
+    "                        paper 5's (as many as there can be)\n"
     "      --per-host N      for hybrid: take each N ranks for a host (ask the library)\n"
     "      --seed N          of the matrix (1)\n"
     "  -r, --repeat N        factor so often, and tell the fastest time (1)\n"
@@ -68,7 +68,7 @@ static const char* blas(const char* text) {
 }
 
 options_t options_read(int argc, char** argv) {
-  enum { kSeed = 256, kJson, kPerHost, kRanges };
+  enum { kSeed = 256, kJson, kPerHost, kRanges, kMostRanges = 1 << 20 };
   static const struct option kOptions[] = {{"size", required_argument, NULL, 'n'},
                                            {"block", required_argument, NULL, 'b'},
                                            {"placement", required_argument, NULL, 'p'},
@@ -83,7 +83,7 @@ options_t options_read(int argc, char** argv) {
                                            {"threads", required_argument, NULL, 't'},
                                            {"help", no_argument, NULL, 'h'},
                                            {NULL, 0, NULL, 0}};
-  options_t options = {3072, 32, PLACE_HYBRID, 4, NULL, 0, 0, 2, 1, 1, NULL, 0};
+  options_t options = {3072, 32, PLACE_HYBRID, kMostRanges, NULL, 0, 0, 2, 1, 1, NULL, 0};
   int option;
   while ((option = getopt_long(argc, argv, "n:b:p:k:cr:w:t:h", kOptions, NULL)) != -1) {
     switch (option) {
@@ -103,7 +103,7 @@ options_t options_read(int argc, char** argv) {
         options.copy = 1;
         break;
       case kRanges:
-        options.ranges = number("ranges", optarg, 1, 1 << 20);
+        options.ranges = number("ranges", optarg, 1, kMostRanges);
         break;
       case kPerHost:
         options.per_host = number("per-host", optarg, 1, 1 << 20);
