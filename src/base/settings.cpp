@@ -176,8 +176,8 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_HOME_BIN", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the native programs, for the instrument."},
     {"MOBIUS_HOME_CACHE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "Folder in which the instrument keeps the MPI libraries it installed and the "
-     "programs it built. Unset: .mobius in a checkout, otherwise mobius in $XDG_CACHE_HOME or ~/.cache."},
+     "Folder in which the instrument keeps the MPI libraries it installed and the programs it "
+     "built. Unset: .mobius in a checkout, otherwise mobius in $XDG_CACHE_HOME or ~/.cache."},
     {"MOBIUS_PYTHON", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
      "Python interpreter for the instrument of an installed tree; it must have the minor version "
      "that the tree was installed for. Unset: the first of that version in PATH."},
