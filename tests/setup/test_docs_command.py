@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from mobius_setup.docs import figures, record, recording, reference, tables
+from mobius_setup.docs import figures, markdown, record, recording, reference, tables
 from mobius_setup.docs.recording import DocsError
 from setup_trees import ROOT
 
@@ -63,7 +63,7 @@ def test_a_table_names_machine_version_date_and_command(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_times_have_three_digits(ns: float, text: str) -> None:
-    assert tables.time_text(ns) == text
+    assert markdown.time_text(ns) == text
 
 
 def test_missing_parts_are_named(tmp_path: Path) -> None:

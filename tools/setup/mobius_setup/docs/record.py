@@ -17,36 +17,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from mobius_setup.docs.others import Others
 from mobius_setup.docs.recording import FOLDER, DocsError, Figure, write
+from mobius_setup.docs.running import LAUNCHES, PROGRAMS, launched, output
 
-LAUNCHES: Final = 3
-_PROGRAMS: Final = Path("build/release/bin")
 _SIZES: Final = "8b,4kb,64kb,1mb"
-
-
-def _output(root: Path, command: Iterable[str | Path]) -> str:
-    arguments = [str(part) for part in command]
-    done = subprocess.run(
-        arguments, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    )
-    if done.returncode != 0:
-        raise DocsError(f"'{' '.join(arguments)}' failed with exit code {done.returncode}")
-    return done.stdout
-
-
-def _launched(
-    root: Path, program: str | Path, *arguments: str, options: Iterable[str] = ("-n", "2")
-) -> str:
-    return _output(root, [_PROGRAMS / "mobius", "run", *options, _PROGRAMS / program, *arguments])
 
 
 def _instructions(root: Path) -> list[Figure]:
     """Machine code of the inlined calls, as tests/codegen checks it."""
-    text = _output(
+    text = output(
         root,
         [
             sys.executable,
@@ -71,7 +55,7 @@ def _micro(root: Path) -> list[Figure]:
         " exposed_fetch_add8 moved_put8 message_8 message_wake message_4k message_64k message_1m"
     ).split()
     figures = []
-    for line in _launched(root, "micro", "--json", "--rounds", "15", *names).splitlines():
+    for line in launched(root, "micro", "--json", "--rounds", "15", *names).splitlines():
         record = json.loads(line)
         ns = record["ns"]
         figures.append(
@@ -89,7 +73,7 @@ def _bench(
 ) -> list[Figure]:
     """Medians of a run of the instrument, and what else `facts` finds in its folder."""
     with tempfile.TemporaryDirectory() as folder:
-        _output(
+        output(
             root, [sys.executable, "-m", "mobius_instrument", "bench", *arguments, "--out", folder]
         )
         return figures_of(Path(folder)) + facts(Path(folder))
@@ -165,7 +149,7 @@ def _network(root: Path) -> list[Figure]:
     times: dict[str, list[tuple[float, float]]] = {}
     for _ in range(LAUNCHES):
         options = ("-n", "2", "--virtual-hosts", "2")
-        text = _launched(root, "operations_bench", "7", *names, options=options)
+        text = launched(root, "operations_bench", "7", *names, options=options)
         for line in text.splitlines():
             name, _, ours, socket, _ = line.split()
             times.setdefault(name, []).append((float(ours) * 1e3, float(socket) * 1e3))
@@ -193,7 +177,7 @@ def _scale(root: Path) -> list[Figure]:
             options = ["-n", str(size), *(["--virtual-hosts", str(hosts)] if hosts > 1 else [])]
             launches = []
             for _ in range(LAUNCHES):
-                text = _launched(root, "scale_bench", options=options)
+                text = launched(root, "scale_bench", options=options)
                 if (found := pattern.search(text)) is None:
                     raise DocsError(f"scale_bench said '{text}'")
                 launches.append([float(value) for value in found.groups()])
@@ -213,7 +197,7 @@ def _dynamic(root: Path) -> list[Figure]:
     for count in (1, 4, 64):
         launches = []
         for _ in range(LAUNCHES):
-            text = _launched(root, "dynamic_bench", "spawn", str(count), options=("-n", "1"))
+            text = launched(root, "dynamic_bench", "spawn", str(count), options=("-n", "1"))
             if (found := re.search(r"spawn \d+: ([\d.]+) ms, put ([\d.]+) ms", text)) is None:
                 raise DocsError(f"dynamic_bench said '{text}'")
             launches.append([float(value) for value in found.groups()])
@@ -221,7 +205,7 @@ def _dynamic(root: Path) -> list[Figure]:
         figures.append(
             {"key": f"spawn {count}", "spawn_ms": spawn, "put_ms": put, "launches": LAUNCHES}
         )
-    text = _launched(root, "dynamic_bench", "compare")
+    text = launched(root, "dynamic_bench", "compare")
     line = re.compile(r"^(.+): ([\d.]+) ([\d.]+) ([\d.]+)$", re.M)
     for name, world, spawned, ratio in line.findall(text):
         figures.append(
@@ -235,7 +219,7 @@ def _beside_native(root: Path, program: str | Path) -> list[Figure]:
     pattern = re.compile(r"^(.+?) +([\d.]+) ns +([\d.]+) ns +ratio ([\d.]+)$", re.M)
     launches: dict[str, list[list[float]]] = {}
     for _ in range(LAUNCHES):
-        for name, *values in pattern.findall(_launched(root, program)):
+        for name, *values in pattern.findall(launched(root, program)):
             launches.setdefault(name, []).append([float(value) for value in values])
     figures = []
     for name, values in launches.items():
@@ -246,11 +230,11 @@ def _beside_native(root: Path, program: str | Path) -> list[Figure]:
 
 def _upc(root: Path) -> list[Figure]:
     """UPC's library beside the native calls, its loops beside those of C, and the translator."""
-    compiler = root / _PROGRAMS / "mobupcc"
+    compiler = root / PROGRAMS / "mobupcc"
     with tempfile.TemporaryDirectory(prefix="mob-") as name:
         folder = Path(name)
         loops = folder / "upc_loops"
-        _output(root, [compiler, "-O2", "bench/fronts/upc_loops.upc", "-o", loops])
+        output(root, [compiler, "-O2", "bench/fronts/upc_loops.upc", "-o", loops])
         figures = _beside_native(root, "micro_upc") + _beside_native(root, loops)
         text = "#include <upc.h>\nshared int a[8 * THREADS];\n"
         function = (
@@ -268,7 +252,7 @@ def _upc(root: Path) -> list[Figure]:
             "-o",
             folder / "a.o",
         ]
-        _output(root, compiled)
+        output(root, compiled)
         plain: list[str | Path] = [
             "cc",
             "-O2",
@@ -284,7 +268,7 @@ def _upc(root: Path) -> list[Figure]:
             times = []
             for command in (plain, translate):
                 began = time.perf_counter_ns()
-                _output(root, command)
+                output(root, command)
                 times.append(time.perf_counter_ns() - began)
             ratios.append(times)
         native, front = (statistics.median(one) for one in zip(*ratios, strict=True))
@@ -315,7 +299,7 @@ def _shmem(root: Path) -> list[Figure]:
         found.setdefault(_SHMEM_START, {}).setdefault(library, []).append(took)
 
     def ours(pes: str, *arguments: str) -> str:
-        return _launched(root, "micro_shmem", *arguments, options=("-n", pes))
+        return launched(root, "micro_shmem", *arguments, options=("-n", pes))
 
     with tempfile.TemporaryDirectory(prefix="mob-") as folder:
         peers = _other_shmems(root, Path(folder))
@@ -412,7 +396,7 @@ def _mpi(root: Path) -> list[Figure]:
             if not Path(build[0]).is_file() or subprocess.run(build, cwd=root).returncode != 0:
                 continue
             launcher = [str(programs / "mpiexec"), "-n", "2", *words]
-            mobius = [str(root / _PROGRAMS / "mobius"), "mpirun", "--quiet"]
+            mobius = [str(root / PROGRAMS / "mobius"), "mpirun", "--quiet"]
             network = ["unshare", "--net", "sh", "-c", f'{_MPI_NETWORK} && exec "$@"', "sh"]
             hosts = [*launcher, "unshare", "--user", "--map-root-user", windows, "two hosts"]
             preload = {"LD_PRELOAD": str(root / "build/release/lib/libmobius_mpich.so")}
@@ -467,30 +451,6 @@ def _version(root: Path) -> str:
     return found[1]
 
 
-class _Others:
-    """How many processors other programs used, from here until `average()`."""
-
-    def __init__(self) -> None:
-        self._began = (time.monotonic(), *self._used())
-
-    @staticmethod
-    def _used() -> tuple[float, float]:
-        line = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()
-        # user (with guests), nice, system, interrupts, soft interrupts, stolen
-        busy = sum(int(line[place]) for place in (1, 2, 3, 6, 7, 8))
-        times = os.times()
-        own = times.user + times.system + times.children_user + times.children_system
-        return busy / os.sysconf("SC_CLK_TCK"), own
-
-    def average(self) -> float:
-        """Of the processors of this machine."""
-        wall, busy, own = (
-            after - before
-            for after, before in zip((time.monotonic(), *self._used()), self._began, strict=True)
-        )
-        return max(0.0, (busy - own) / max(wall, 1e-3))
-
-
 def run(root: Path, parts: list[str]) -> int:
     """Records the parts that are named, or all."""
     from mobius_instrument.machine.host import describe_host
@@ -501,7 +461,7 @@ def run(root: Path, parts: list[str]) -> int:
     host["kernel"] = str(host["kernel"]).partition("-")[0]
     for part in parts or PARTS:
         print(f"mobius docs: recording {part}", file=sys.stderr)
-        others = _Others()
+        others = Others()
         figures = PARTS[part](root)
         if not figures:
             raise DocsError(f"part '{part}' measured nothing")

@@ -8,35 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from mobius_setup.docs import cray_x1
+from mobius_setup.docs.markdown import NONE, count_text, ratio_text, table, time_text
 from mobius_setup.docs.recording import FOLDER, DocsError, Figure, Recording, read
 
-NONE: Final = "–"
 _PEERS: Final = ("openmpi", "mpich")
-
-
-def time_text(ns: float) -> str:
-    """A time with three digits at most and its unit."""
-    scales = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
-    unit, size = next((one for one in scales if ns / one[1] < 999.5), scales[-1])
-    value = ns / size
-    digits = 0 if value >= 99.5 or (unit == "ns" and value >= 9.95) else 1 if value >= 9.95 else 2
-    return f"{value:.{digits}f} {unit}"
-
-
-def ratio_text(ratio: float) -> str:
-    """A ratio with two or three digits."""
-    return f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}"
-
-
-def count_text(value: float) -> str:
-    """A number with commas."""
-    return f"{value:,.0f}"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], source: str) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"{text}\n{source}\n"
 
 
 def _instructions(of: Recording) -> str:
@@ -65,7 +40,7 @@ def _instructions(of: Recording) -> str:
         "call", "instructions to the return", "conditional branches",
         "per turn of a loop, which has 3 itself",
     )  # fmt: skip
-    return _table(head, rows, of.compiler())
+    return table(head, rows, of.compiler())
 
 
 def _one_host(of: Recording) -> str:
@@ -101,7 +76,7 @@ def _one_host(of: Recording) -> str:
     ):  # fmt: skip
         figure = of.need(key)
         rows.append([label, time_text(figure["ns"]), ratio_text(figure["ratio"]), limit])
-    return _table(("operation", "time", "ratio", "limit"), rows, of.source())
+    return table(("operation", "time", "ratio", "limit"), rows, of.source())
 
 
 def _labels(of: Recording, libraries: Sequence[str]) -> list[str]:
@@ -126,7 +101,7 @@ def _beside(
         ratio = ratio_text(own["ns"] / least) if own and least else NONE
         lines.append([label, time_text(own["ns"]) if own else NONE, *times, ratio])
     head = ("operation", *_labels(of, ("mobius", *libraries)), "ratio to the faster")
-    return _table(head, lines, of.source())
+    return table(head, lines, of.source())
 
 
 def _completion(label: str, operation: str, memory: str, size: int) -> tuple[str, str, list[str]]:
@@ -188,7 +163,7 @@ def _lapi_memory(of: Recording) -> str:
             times.append(time_text(figure["ns"]) if figure else NONE)
         lines.append([_labels(of, [library])[0] or label, *times])
     head = ("library", "its own memory, or static variables", "`malloc()` memory")
-    return _table(head, lines, of.source())
+    return table(head, lines, of.source())
 
 
 def _beside_native(of: Recording, front: str, operation: str) -> str:
@@ -196,7 +171,7 @@ def _beside_native(of: Recording, front: str, operation: str) -> str:
         [name, time_text(one["native_ns"]), time_text(one["ns"]), ratio_text(one["ratio"])]
         for name, one in of.figures.items()
     ]
-    return _table((operation, "native", front, "ratio"), lines, of.source())
+    return table((operation, "native", front, "ratio"), lines, of.source())
 
 
 _SHMEM_COLUMNS: Final = {
@@ -217,7 +192,7 @@ def _shmem(of: Recording) -> str:
         [name, *(time_text(one[key]) if key in one else NONE for key in columns)]
         for name, one in of.figures.items()
     ]
-    return _table(("operation", *columns.values()), lines, of.source())
+    return table(("operation", *columns.values()), lines, of.source())
 
 
 def _mpi(of: Recording) -> str:
@@ -233,7 +208,7 @@ def _mpi(of: Recording) -> str:
     head = ["memory: operation"]
     for label in ("Open MPI", "MPICH"):
         head += [label, "with the front", "ratio"]
-    return _table(head, rows, of.source())
+    return table(head, rows, of.source())
 
 
 def _armci(of: Recording) -> str:
@@ -254,7 +229,7 @@ def _armci(of: Recording) -> str:
     ):  # fmt: skip
         figures = [of.find(f"{library} {cell}") for library in libraries]
         lines.append([label, *(time_text(one["ns"]) if one else NONE for one in figures)])
-    return _table(("operation", *_labels(of, libraries)), lines, of.source())
+    return table(("operation", *_labels(of, libraries)), lines, of.source())
 
 
 def _between_hosts(of: Recording) -> str:
@@ -279,7 +254,7 @@ def _between_hosts(of: Recording) -> str:
         rows.append(
             [label, time_text(one["ns"]), time_text(one["socket_ns"]), ratio_text(one["ratio"])]
         )
-    return _table(("operation", "Möbius", "plain socket", "ratio"), rows, of.source())
+    return table(("operation", "Möbius", "plain socket", "ratio"), rows, of.source())
 
 
 def _schedule(of: Recording) -> str:
@@ -311,7 +286,7 @@ def _schedule(of: Recording) -> str:
         )
     policies = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
     head = ("epoch", *policies, *_labels(of, _PEERS))
-    return _table(head, rows, of.source())
+    return table(head, rows, of.source())
 
 
 def _scale(of: Recording, hosts: Sequence[int]) -> str:
@@ -329,7 +304,7 @@ def _scale(of: Recording, hosts: Sequence[int]) -> str:
             ]
         )
     head = ("processes", "`mob_init()`", "put to all and barrier", "private memory of a process")
-    return _table(head, rows, of.source())
+    return table(head, rows, of.source())
 
 
 def _spawning(of: Recording) -> str:
@@ -339,7 +314,7 @@ def _spawning(of: Recording) -> str:
         for one in (of.need(f"spawn {count}"),)
     ]
     head = ("processes", "`mob_spawn()` returns", "a put into each has completed")
-    return _table(head, rows, of.source())
+    return table(head, rows, of.source())
 
 
 def _with_spawned(of: Recording) -> str:
@@ -349,7 +324,7 @@ def _with_spawned(of: Recording) -> str:
         if "world_ns" in one
     ]
     head = ("operation", "in the first job", "with a spawned process", "ratio, by turns")
-    return _table(head, rows, of.source())
+    return table(head, rows, of.source())
 
 
 _WORD_BYTES: Final = 8
@@ -372,7 +347,7 @@ def _apex_grid(of: Recording, text: Callable[[str, int], str]) -> str:
         [f"L = {words:,}", *(text(k, words) for k in cray_x1.KS)]
         for words in cray_x1.UPC_GET_OVER_SHMEM
     ]
-    return _table(["", *(f"K = {k}" for k in cray_x1.KS)], rows, of.source())
+    return table(["", *(f"K = {k}" for k in cray_x1.KS)], rows, of.source())
 
 
 def _apex_surface(of: Recording, cell: str) -> str:
@@ -412,7 +387,7 @@ def _apex_working(of: Recording) -> str:
             ]
             texts = [" and ".join(f"{share:.0f} %" for share in both) for both in shares]
             rows.append([label, k, *texts])
-    return _table(("how blocks are read", "K", "L = 1", "L = 256", "L = 65,536"), rows, of.source())
+    return table(("how blocks are read", "K", "L = 1", "L = 256", "L = 65,536"), rows, of.source())
 
 
 TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
