@@ -192,9 +192,9 @@ MOBIUS_MPI_REAL(Win_shared_query_c);
 }  // namespace real
 }  // namespace mobius::mpi
 
-// A function of the front, by both names that programs and tools call an MPI's by: defines
-// PMPI_name and gives it the other name, too. Followed by parameters and body.
-#define MOBIUS_MPI_TWIN(name)                                                        \
-  extern "C" __attribute__((visibility("default"),                                   \
-                            alias("PMPI_" #name))) decltype(PMPI_##name) MPI_##name; \
+// A function of the front: defines PMPI_name, and a name of the front's own by which entries.cpp
+// reaches it from MPI_name. Followed by parameters and body.
+#define MOBIUS_MPI_TWIN(name)                                                               \
+  extern "C" __attribute__((visibility("hidden"),                                           \
+                            alias("PMPI_" #name))) decltype(PMPI_##name) mobius_mpi_##name; \
   extern "C" __attribute__((visibility("default"))) int PMPI_##name

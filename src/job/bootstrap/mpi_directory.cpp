@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 
@@ -26,7 +27,8 @@ Handle number(uint32_t value) {
   return reinterpret_cast<Handle>(static_cast<uintptr_t>(value));  // NOLINT: not a pointer
 }
 
-// The functions and handles of the MPI that is loaded.
+// The functions and handles of the MPI that is loaded. The functions are those that a profiler goes
+// on with: what happens here is no call of the program.
 struct Mpi {
   int (*initialized)(int*);
   int (*finalized)(int*);
@@ -61,13 +63,13 @@ void* find_object(void* library, const char* name) {
 
 bool Mpi::find_all(void* library, bool has_standard_abi) {
   const bool found =
-      find(library, "MPI_Initialized", &initialized) &&
-      find(library, "MPI_Finalized", &finalized) && find(library, "MPI_Comm_rank", &comm_rank) &&
-      find(library, "MPI_Comm_size", &comm_size) &&
-      find(library, "MPI_Comm_test_inter", &comm_test_inter) &&
-      find(library, "MPI_Comm_dup", &comm_dup) && find(library, "MPI_Comm_free", &comm_free) &&
-      find(library, "MPI_Allgather", &allgather) && find(library, "MPI_Allgatherv", &allgatherv) &&
-      find(library, "MPI_Abort", &abort);
+      find(library, "PMPI_Initialized", &initialized) &&
+      find(library, "PMPI_Finalized", &finalized) && find(library, "PMPI_Comm_rank", &comm_rank) &&
+      find(library, "PMPI_Comm_size", &comm_size) &&
+      find(library, "PMPI_Comm_test_inter", &comm_test_inter) &&
+      find(library, "PMPI_Comm_dup", &comm_dup) && find(library, "PMPI_Comm_free", &comm_free) &&
+      find(library, "PMPI_Allgather", &allgather) &&
+      find(library, "PMPI_Allgatherv", &allgatherv) && find(library, "PMPI_Abort", &abort);
   if (!found) return false;
   if (has_standard_abi) {
     world = number(0x101);
@@ -87,20 +89,38 @@ bool Mpi::find_all(void* library, bool has_standard_abi) {
          dlsym(library, "MPIX_Comm_agree") != nullptr || dlsym(library, "MPID_Abort") != nullptr;
 }
 
-// Finds the first loaded library whose name is that of an MPI. dlsym(RTLD_DEFAULT) would not find
+// The path of the library that has the MPI's functions, if that is the library `path` or one that
+// it needs: profilers (libmpiP.so) have names as MPIs have. Empty if it is not.
+std::string path_of_functions(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return {};
+  Dl_info owner{};
+  void* const function = dlsym(library, "PMPI_Comm_rank");
+  const bool is_found = function != nullptr && dladdr(function, &owner) != 0;
+  dlclose(library);
+  return is_found ? owner.dli_fname : std::string();
+}
+
+// Finds the first loaded MPI by the names of the libraries. dlsym(RTLD_DEFAULT) would not find
 // those that Python's modules load.
 void* loaded_mpi(bool* has_standard_abi) {
-  std::string path;
+  std::vector<std::string> names;
   const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* data) {
     const std::string_view name = library->dlpi_name;
-    if (!name.substr(name.rfind('/') + 1).starts_with("libmpi")) return 0;
-    *static_cast<std::string*>(data) = name;
-    return 1;
+    if (name.substr(name.rfind('/') + 1).starts_with("libmpi")) {
+      static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    }
+    return 0;
   };
-  if (dl_iterate_phdr(look, &path) == 0) return nullptr;
-  // MPI-5 §20: its handles are the same in every MPI.
-  *has_standard_abi = path.find("libmpi_abi.so") != std::string::npos;
-  return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  dl_iterate_phdr(look, &names);
+  for (const std::string& name : names) {
+    const std::string path = path_of_functions(name.c_str());
+    if (path.empty()) continue;
+    // MPI-5 §20: its handles are the same in every MPI.
+    *has_standard_abi = path.find("libmpi_abi.so") != std::string::npos;
+    return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  }
+  return nullptr;
 }
 
 struct Stage {
