@@ -136,5 +136,5 @@ int main(int argc, char** argv) {
     task.kernels = kernels_of_blas(task.options.blas, &reason);
     if (task.kernels == NULL) return fprintf(stderr, "lu: no BLAS: %s\n", reason), 2;
   }
-  return world_run(task.options.threads, run, &task);
+  return world_run(task.options.threads, task.options.bound, run, &task);
 }

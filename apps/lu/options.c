@@ -33,11 +33,14 @@ static const char kHelp[] =
     "  -w, --write FILE      write the factors as a NumPy array (.npy)\n"
     "      --json            print the result as one line of JSON\n"
     "  -t, --threads N       lu-threads only: the number of threads (2)\n"
+    "      --bind            lu-threads only: bind each to a processor, as mobius run --bind core\n"
+    "                        binds processes\n"
     "  -h, --help            print this\n";
 
 __attribute__((noreturn)) static void refuse(const char* option, const char* value,
                                              const char* wanted) {
-  fprintf(stderr, "lu: --%s %s: %s; see lu --help\n", option, value, wanted);
+  fprintf(stderr, "lu: --%s%s%s: %s; see lu --help\n", option, *value == 0 ? "" : " ", value,
+          wanted);
   exit(2);
 }
 
@@ -68,7 +71,7 @@ static const char* blas(const char* text) {
 }
 
 options_t options_read(int argc, char** argv) {
-  enum { kSeed = 256, kJson, kPerHost, kRanges, kMostRanges = 1 << 20 };
+  enum { kSeed = 256, kJson, kPerHost, kRanges, kBind, kMostRanges = 1 << 20 };
   static const struct option kOptions[] = {{"size", required_argument, NULL, 'n'},
                                            {"block", required_argument, NULL, 'b'},
                                            {"placement", required_argument, NULL, 'p'},
@@ -81,9 +84,10 @@ options_t options_read(int argc, char** argv) {
                                            {"write", required_argument, NULL, 'w'},
                                            {"json", no_argument, NULL, kJson},
                                            {"threads", required_argument, NULL, 't'},
+                                           {"bind", no_argument, NULL, kBind},
                                            {"help", no_argument, NULL, 'h'},
                                            {NULL, 0, NULL, 0}};
-  options_t options = {3072, 32, PLACE_HYBRID, kMostRanges, NULL, 0, 0, 2, 1, 1, NULL, 0};
+  options_t options = {3072, 32, PLACE_HYBRID, kMostRanges, NULL, 0, 0, 2, 0, 1, 1, NULL, 0};
   int option;
   while ((option = getopt_long(argc, argv, "n:b:p:k:cr:w:t:h", kOptions, NULL)) != -1) {
     switch (option) {
@@ -123,6 +127,10 @@ options_t options_read(int argc, char** argv) {
       case 't':
         if (!world_makes_threads) refuse("threads", optarg, "only lu-threads makes threads");
         options.threads = number("threads", optarg, 1, 1024);
+        break;
+      case kBind:
+        if (!world_makes_threads) refuse("bind", "", "only lu-threads makes threads");
+        options.bound = 1;
         break;
       case 'h':
         fputs(kHelp, stdout);

@@ -14,6 +14,7 @@ typedef struct {
   int copy;         /* copy blocks of others that could be read in place */
   int per_host;     /* processes of a host; 0: ask the library */
   int threads;      /* of lu-threads */
+  int bound;        /* each of these has a processor of its own */
   int repeats;
   uint64_t seed;
   const char* output; /* file for the factors, or NULL */

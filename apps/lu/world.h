@@ -19,9 +19,10 @@ extern const int world_makes_threads;
 /**
  * Calls `program` in every process of the job.
  * @param threads  how many threads to make, if world_makes_threads
+ * @param bound  whether each of them keeps to a processor of its own
  * @return the largest result of the program here
  */
-int world_run(int threads, int (*program)(const void* argument), const void* argument);
+int world_run(int threads, int bound, int (*program)(const void* argument), const void* argument);
 
 int world_rank(void);
 int world_size(void);

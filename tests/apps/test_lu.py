@@ -43,10 +43,12 @@ def test_processes(
     assert result["processes"] == processes
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads(checksum: str, threads: int) -> None:
-    result = result_of(run(BIN / "lu-threads", *SIZE, "--threads", threads, "--json"))
+@pytest.mark.parametrize(("threads", "options"), [(1, []), (2, ["--bind"]), (3, ["--bind"])])
+def test_threads(checksum: str, threads: int, options: list[str]) -> None:
+    words = (BIN / "lu-threads", *SIZE, "--threads", threads, *options, "--json")
+    result = result_of(run(*words))
     assert (result["right"], result["checksum"]) == (True, checksum)
+    assert result["processes"] == threads
 
 
 def test_mpi(checksum: str, tmp_path: Path) -> None:
@@ -102,6 +104,10 @@ def test_bad_options(option: str, value: str, message: str) -> None:
     done = run_any(BIN / "lu", option, value)
     assert done.returncode == 2
     assert f"lu: {option} {value}: {message}" in done.stderr
+
+
+def test_only_threads_are_bound() -> None:
+    assert "lu: --bind: only lu-threads makes threads" in run_any(BIN / "lu", "--bind").stderr
 
 
 def test_output(tmp_path: Path) -> None:

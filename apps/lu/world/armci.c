@@ -12,8 +12,8 @@ const int world_makes_threads = 0;
 static int own_rank, ranks;
 static void** part_of; /* address of each rank's array */
 
-int world_run(int threads, int (*program)(const void*), const void* argument) {
-  (void)threads;
+int world_run(int threads, int bound, int (*program)(const void*), const void* argument) {
+  (void)threads, (void)bound;
   if (ARMCI_Init() != 0) return fprintf(stderr, "lu: ARMCI_Init() failed\n"), 1;
   own_rank = armci_msg_me();
   ranks = armci_msg_nproc();

@@ -18,8 +18,8 @@ static void check(mob_status_t status) {
   if (status != MOB_OK) world_fail(mob_last_error());
 }
 
-int world_run(int threads, int (*program)(const void*), const void* argument) {
-  (void)threads;
+int world_run(int threads, int bound, int (*program)(const void*), const void* argument) {
+  (void)threads, (void)bound;
   if (mob_init() != MOB_OK) return fprintf(stderr, "lu: %s\n", mob_last_error()), 1;
   const int result = program(argument);
   check(mob_finalize());

@@ -14,8 +14,8 @@ static MPI_Win window;
 static double* own_part;
 
 /* Errors of MPI calls end the job: MPI_ERRORS_ARE_FATAL is the default. */
-int world_run(int threads, int (*program)(const void*), const void* argument) {
-  (void)threads;
+int world_run(int threads, int bound, int (*program)(const void*), const void* argument) {
+  (void)threads, (void)bound;
   MPI_Init(NULL, NULL);
   MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -2,7 +2,12 @@
 
 /* The reference: threads of one process, which read each other's arrays directly. */
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* for processors of threads */
+#endif
+
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +36,27 @@ static void* run_rank(void* argument) {
   return NULL;
 }
 
-int world_run(int threads, int (*program)(const void*), const void* argument) {
+/* The processor for a thread: they take turns. */
+static int processor_for(const cpu_set_t* allowed, int rank) {
+  int turn = rank % CPU_COUNT(allowed), processor = 0;
+  while (!CPU_ISSET(processor, allowed) || turn-- > 0) ++processor;
+  return processor;
+}
+
+static void bind_threads(const rank_t* rank_of) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) world_fail("no processors are known");
+  for (int i = 0; i < ranks; ++i) {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(processor_for(&allowed, i), &own);
+    if (pthread_setaffinity_np(rank_of[i].thread, sizeof own, &own) != 0) {
+      world_fail("a thread cannot be bound to a processor");
+    }
+  }
+}
+
+int world_run(int threads, int bound, int (*program)(const void*), const void* argument) {
   rank_t* rank_of = calloc((size_t)threads, sizeof *rank_of);
   ranks = threads;
   part_of = calloc((size_t)threads, sizeof *part_of);
@@ -45,6 +70,7 @@ int world_run(int threads, int (*program)(const void*), const void* argument) {
       world_fail("the system makes no more threads");
     }
   }
+  if (bound) bind_threads(rank_of);
   int result = 0;
   for (int i = 0; i < threads; ++i) {
     pthread_join(rank_of[i].thread, NULL);
