@@ -51,6 +51,24 @@ uint64_t suite_option_number(const suite_cell_t* cell, const char* name, uint64_
   return *end == '\0' ? number : fallback;
 }
 
+int suite_whole_job(suite_job_t* job, suite_comm_t* comm) {
+  memset(comm, 0, sizeof *comm);
+  comm->job = job;
+  comm->rank = job->rank;
+  comm->size = job->size;
+  return 0;
+}
+
+int suite_whole_job_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  (void)cell;
+  return suite_whole_job(job, comm);
+}
+
+int suite_whole_job_close(suite_comm_t* comm) {
+  (void)comm;
+  return 0;
+}
+
 void* suite_pages(size_t bytes) {
   enum { kPage = 4096 };
   void* memory = NULL;

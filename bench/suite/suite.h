@@ -296,6 +296,19 @@ const suite_block_t* suite_blocks(suite_kind_t kind);
     suite_register((suite_block_t*)&(block));                       \
   }
 
+/** For a library in which all processes of the job are the only communicator: suite_library.world,
+ * and the two functions of the block that SUITE_REGISTER_WHOLE_JOB() makes. */
+int suite_whole_job(suite_job_t* job, suite_comm_t* comm);
+int suite_whole_job_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm);
+int suite_whole_job_close(suite_comm_t* comm);
+
+#define SUITE_REGISTER_WHOLE_JOB(summary)                                                      \
+  static suite_communicator_block_t whole_job = {{SUITE_COMMUNICATOR, "world", summary, NULL}, \
+                                                 0,                                            \
+                                                 suite_whole_job_open,                         \
+                                                 suite_whole_job_close};                       \
+  SUITE_REGISTER(whole_job)
+
 /* Defines a transfer from a function that starts it and one that waits for it (or null): its name,
  * its effect (SUITE_PUTS …), its description, the two functions, and whether it moves one word. */
 #define SUITE_REGISTER_TRANSFER(identifier, does, summary, waits, word)                           \

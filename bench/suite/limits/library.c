@@ -172,14 +172,6 @@ static void stop(suite_job_t* job, int status) {
   _exit(status);
 }
 
-static int world(suite_job_t* job, suite_comm_t* comm) {
-  memset(comm, 0, sizeof *comm);
-  comm->job = job;
-  comm->rank = job->rank;
-  comm->size = job->size;
-  return 0;
-}
-
 static int barrier(suite_comm_t* comm) {
   (void)comm;
   pthread_barrier_wait(&common->barrier);
@@ -207,26 +199,14 @@ static const char* explain(int error) { return strerror(error); }
 
 static int settle(suite_window_t* window) { return barrier(window->comm); }
 
-static int world_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
-  (void)cell;
-  return world(job, comm);
-}
-
-static int world_close(suite_comm_t* comm) {
-  (void)comm;
-  return 0;
-}
-
-static suite_communicator_block_t world_block = {
-    {SUITE_COMMUNICATOR, "world", "both processes", NULL}, 0, world_open, world_close};
-SUITE_REGISTER(world_block)
+SUITE_REGISTER_WHOLE_JOB("both processes")
 
 const suite_library_t suite_library = {
     .name = "limits",
     .init = init,
     .leave = leave,
     .abort = stop,
-    .world = world,
+    .world = suite_whole_job,
     .barrier = barrier,
     .share = share,
     .gather = gather,

@@ -39,14 +39,6 @@ static void stop(suite_job_t* job, int status) {
   shmem_global_exit(status);
 }
 
-static int world(suite_job_t* job, suite_comm_t* comm) {
-  memset(comm, 0, sizeof *comm);
-  comm->job = job;
-  comm->rank = job->rank;
-  comm->size = job->size;
-  return SUITE_SHMEM_OK;
-}
-
 static int barrier(suite_comm_t* comm) {
   (void)comm;
   shmem_barrier_all();
@@ -109,26 +101,14 @@ static int await(suite_window_t* window, int from) {
   return SUITE_SHMEM_OK;
 }
 
-static int world_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
-  (void)cell;
-  return world(job, comm);
-}
-
-static int world_close(suite_comm_t* comm) {
-  (void)comm;
-  return SUITE_SHMEM_OK;
-}
-
-static suite_communicator_block_t world_block = {
-    {SUITE_COMMUNICATOR, "world", "all PEs", NULL}, 0, world_open, world_close};
-SUITE_REGISTER(world_block)
+SUITE_REGISTER_WHOLE_JOB("all PEs")
 
 const suite_library_t suite_library = {
     .name = "shmem",
     .init = init,
     .leave = leave,
     .abort = stop,
-    .world = world,
+    .world = suite_whole_job,
     .barrier = barrier,
     .share = share,
     .gather = gather,
