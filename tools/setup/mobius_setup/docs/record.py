@@ -283,6 +283,7 @@ def _upc(root: Path) -> list[Figure]:
 
 _SHMEM_LINE: Final = re.compile(r"^(.+?) {2,}([\d.]+) ns$", re.M)
 _SHMEM_START: Final = "start and end of 64 PEs"
+_SHMEM_START_ONCE_NS: Final = 1e9  # a peer that takes longer is started once only
 
 
 def _shmem(root: Path) -> list[Figure]:
@@ -293,10 +294,12 @@ def _shmem(root: Path) -> list[Figure]:
     def note(library: str, start: Callable[..., str]) -> None:
         for name, value in _SHMEM_LINE.findall(start("2")):
             found.setdefault(name, {}).setdefault(library, []).append(float(value))
+        starts = found.setdefault(_SHMEM_START, {}).setdefault(library, [])
+        if sum(starts) > _SHMEM_START_ONCE_NS:
+            return
         began = time.monotonic_ns()
         start("64", "start")
-        took = float(time.monotonic_ns() - began)
-        found.setdefault(_SHMEM_START, {}).setdefault(library, []).append(took)
+        starts.append(float(time.monotonic_ns() - began))
 
     def ours(pes: str, *arguments: str) -> str:
         return launched(root, "micro_shmem", *arguments, options=("-n", pes))
@@ -327,12 +330,13 @@ def _other_shmems(root: Path, folder: Path) -> dict[str, Callable[..., str]]:
         words = [launcher, "--oversubscribe", "-n"]
         found["peer_ns"] = _other_shmem(root, folder / "peer", compiler, words, ())
     sos = root / ".mobius" / "peers" / "sos" / "bin"
-    hydra = shutil.which("mpiexec.hydra")
+    mpich = root / ".mobius" / "peers" / "mpich" / "bin"
+    hydra = shutil.which("mpiexec.hydra", path=f"{mpich}:{os.environ.get('PATH', os.defpath)}")
     if (sos / "oshcc").is_file() and hydra is not None:
         # It is built with the PMI of Hydra. The kernel copies, with the addresses of the PE that
-        # copies. A call may take 0.5 ms.
+        # copies. A collective call may take 10 ms.
         words = ["setarch", "--addr-no-randomize", hydra, "-n"]
-        found["sos_ns"] = _other_shmem(root, folder / "sos", str(sos / "oshcc"), words, ("200",))
+        found["sos_ns"] = _other_shmem(root, folder / "sos", str(sos / "oshcc"), words, ("1000",))
     return {name: start for name, start in found.items() if start is not None}
 
 
