@@ -70,7 +70,8 @@ static void print_median(const char* prefix, const char* name, double* rounds) {
     print_median("", name, rounds_);                                                 \
   } while (0)
 
-/* The same, and of what the bare machine does, by turns; `has_bare` says whether it can. */
+/* The same, and of what the bare machine does, by turns; `has_bare` says whether it can. The first
+ * round warms up. */
 #define MEASURE_BESIDE(name, most_times, has_bare, statement, ...) \
   do {                                                             \
     const long times_ = ((most_times) + divisor - 1) / divisor;    \
@@ -78,9 +79,11 @@ static void print_median(const char* prefix, const char* name, double* rounds) {
     double bare_[kRounds];                                         \
     int round_;                                                    \
     long i;                                                        \
-    for (round_ = 0; round_ < kRounds; ++round_) {                 \
-      TIME(rounds_[round_], statement);                            \
-      if (has_bare) TIME(bare_[round_], __VA_ARGS__);              \
+    for (round_ = -1; round_ < kRounds; ++round_) {                \
+      double* const at_ = &rounds_[round_ < 0 ? 0 : round_];       \
+      double* const bare_at_ = &bare_[round_ < 0 ? 0 : round_];    \
+      TIME(*at_, statement);                                       \
+      if (has_bare) TIME(*bare_at_, __VA_ARGS__);                  \
     }                                                              \
     print_median("", name, rounds_);                               \
     if (has_bare) print_median("bare: ", name, bare_);             \
@@ -105,9 +108,9 @@ static void one_sided(void) {
   MEASURE("put of 8 bytes to a static variable, and quiet", 2000,
           shmem_long_p(&static_word, i, peer);
           shmem_quiet());
-  MEASURE_BESIDE("put of 512 KiB and quiet", 100, shares, shmem_putmem(to, from, kLarge, peer);
+  MEASURE_BESIDE("put of 512 KiB and quiet", 500, shares, shmem_putmem(to, from, kLarge, peer);
                  shmem_quiet(), memcpy(peer_to, from, kLarge); __sync_synchronize());
-  MEASURE_BESIDE("get of 512 KiB", 100, shares, shmem_getmem(to, from, kLarge, peer),
+  MEASURE_BESIDE("get of 512 KiB", 500, shares, shmem_getmem(to, from, kLarge, peer),
                  memcpy(to, peer_from, kLarge);
                  COMPILER_FENCE());
   MEASURE_BESIDE("iput of 128 doubles", 2000, shares,
