@@ -98,17 +98,6 @@ void free_all_spares() {
   for (Members* each : kept().all) free_spares(each);
 }
 
-bool is_spare(MPI_Win win) {
-  if (!has_kept_spares()) return false;
-  const std::lock_guard lock(kept().mutex);
-  for (const Members* members : kept().all) {
-    for (const Spare& spare : members->spares) {
-      if (spare.carrier == win) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace mobius::mpi
 
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it

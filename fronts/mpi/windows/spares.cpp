@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "windows/spares.h"
 
-#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -31,8 +30,6 @@ void keep_memory(Window* window, Spare* spare) {
   spare->memory = std::exchange(window->memory, nullptr);
 }
 
-std::atomic<bool> has_kept = false;
-
 void mark_changed(MPI_Win& win) {
   if (Window* window = find_window(win)) window->is_changed = true;
 }
@@ -57,12 +54,9 @@ bool keep_as_spare(Window* window) {
               {}};
   for (int i = 0; i < window->size; ++i) spare.locks.push_back(window->targets[i].locks);
   keep_memory(window, &spare);
-  has_kept.store(true, std::memory_order_relaxed);
   members.spares.push_back(std::move(spare));
   return true;
 }
-
-bool has_kept_spares() { return has_kept.load(std::memory_order_relaxed); }
 
 void free_spare(Spare* spare) {
   static_cast<void>(real::Win_free(&spare->carrier));

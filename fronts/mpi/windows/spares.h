@@ -38,11 +38,4 @@ bool keep_as_spare(Window* window);
 void free_spares(Members* members);
 void free_spare(Spare* spare);
 
-// Whether there was a spare at all: most processes of programs that make each window once have
-// none.
-bool has_kept_spares();
-
-// Whether the handle is that of a spare: the program freed that window.
-bool is_spare(MPI_Win win);
-
 }  // namespace mobius::mpi

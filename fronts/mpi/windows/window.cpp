@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "windows/window.h"
 
-#include "windows/spares.h"
-
 namespace mobius::mpi {
 
 constinit Windows windows;
@@ -15,7 +13,8 @@ Window* Windows::find_again(uintptr_t handle) {
 
 Missed look_again(MPI_Win win) {
   Window* window = windows.find_again(number_of(win));
-  return {window, window == nullptr && is_spare(win) ? MPI_WIN_NULL : win};
+  const bool is_wrong = window == nullptr && windows.is_freed(win);
+  return {window, is_wrong ? MPI_WIN_NULL : win};
 }
 
 Window* Windows::make() {
@@ -36,6 +35,7 @@ void Windows::insert(Window* window, MPI_Win carrier) {
   window->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
   first.store(window, std::memory_order_release);  // pairs with the acquire in find()
   live_.push_back(window);
+  note_made(carrier);
 }
 
 void Windows::remove(Window* window) {
@@ -73,6 +73,21 @@ void Windows::give_back(Window* window) {
   window->memory = nullptr;
   window->schedule = MOB_SCHEDULE_DEFAULT;
   free_.push_back(window);
+}
+
+void Windows::note_freed(MPI_Win win) {
+  const uintptr_t handle = number_of(win);
+  freed_[hash(handle)].store(handle, std::memory_order_relaxed);
+}
+
+void Windows::note_made(MPI_Win win) {
+  uintptr_t handle = number_of(win);
+  freed_[hash(handle)].compare_exchange_strong(handle, 0, std::memory_order_relaxed);
+}
+
+bool Windows::is_freed(MPI_Win win) const {
+  const uintptr_t handle = number_of(win);
+  return freed_[hash(handle)].load(std::memory_order_relaxed) == handle;
 }
 
 Window* Windows::any() {

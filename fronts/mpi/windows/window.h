@@ -152,6 +152,12 @@ class Windows {
   // made again meanwhile may have led it from one chain to another.
   Window* find_again(uintptr_t handle);
 
+  // The program frees a window, served or not: from then on its handle is wrong, until a window
+  // gets it again: one of insert(), or one of the MPI's own.
+  void note_freed(MPI_Win win);
+  void note_made(MPI_Win win);
+  bool is_freed(MPI_Win win) const;
+
  private:
   static constexpr unsigned kBits = 10;
   // Addresses differ above the lowest bits, numbers in the lowest ones.
@@ -167,6 +173,8 @@ class Windows {
   std::mutex mutex_;                       // guards changes of the chains, and what follows
   std::vector<Window*> free_;
   std::vector<Window*> live_;
+  // The last one of each hash: a wrong program uses a handle soon after it has freed it.
+  std::atomic<uintptr_t> freed_[size_t{1} << kBits]{};
 };
 
 extern constinit Windows windows;
@@ -179,7 +187,7 @@ struct Missed {
 [[gnu::cold]] Missed look_again(MPI_Win win);
 
 // The window of a handle; null: the MPI's own. Then the handle becomes MPI_WIN_NULL if the program
-// has freed the window, whose carrier lives on: the MPI would take it.
+// has freed the window: the MPI would take it where the carrier lives on, and may crash where not.
 inline Window* find_window(MPI_Win& win) {
   Window* window = windows.find(number_of(win));
   if (window != nullptr) [[likely]] {

@@ -154,6 +154,12 @@ int query(const Window& window, int rank, MPI_Aint* bytes, MPI_Aint* unit, void*
   return MPI_SUCCESS;
 }
 
+// A window of the MPI's own may have the handle of one that was freed.
+int made_by_mpi(int result, const MPI_Win* win) {
+  if (result == MPI_SUCCESS) windows.note_made(*win);
+  return result;
+}
+
 // The calls of the standard with an int and with an MPI_Aint for the unit. `own` is the MPI's
 // function of that name.
 template <typename Own, typename Unit>
@@ -164,7 +170,7 @@ int call_create(const Own& own, void* base, MPI_Aint bytes, Unit unit, MPI_Info 
       create_served(base, bytes, unit, info, comm, win, &result)) {
     return result;
   }
-  return own(base, bytes, unit, info, comm, win);
+  return made_by_mpi(own(base, bytes, unit, info, comm, win), win);
 }
 
 template <typename Own, typename Unit>
@@ -175,7 +181,7 @@ int call_allocate(const Own& own, bool is_shared, MPI_Aint bytes, Unit unit, MPI
       allocate_served(bytes, unit, info, comm, is_shared, base, win, &result)) {
     return result;
   }
-  return own(bytes, unit, info, comm, base, win);
+  return made_by_mpi(own(bytes, unit, info, comm, base, win), win);
 }
 
 template <typename Own, typename Unit>
@@ -187,6 +193,16 @@ int call_shared_query(const Own& own, MPI_Win win, int rank, MPI_Aint* bytes, Un
   MPI_Aint found = 1;
   const int result = query(*window, rank, bytes, &found, base);
   if (result == MPI_SUCCESS) *unit = static_cast<Unit>(found);
+  return result;
+}
+
+// Noted before, as the MPI may give the handle to a window of another thread at once.
+int free_of_mpi(MPI_Win* win) {
+  if (win == nullptr || *win == MPI_WIN_NULL) return real::Win_free(win);
+  const MPI_Win handle = *win;
+  windows.note_freed(handle);
+  const int result = real::Win_free(win);
+  if (result != MPI_SUCCESS) windows.note_made(handle);
   return result;
 }
 
@@ -225,7 +241,7 @@ MOBIUS_MPI_TWIN(Win_create_dynamic)(MPI_Info info, MPI_Comm comm, MPI_Win* win) 
   int result = MPI_SUCCESS;
   if (comm != MPI_COMM_NULL && win != nullptr && create_dynamic_served(info, comm, win, &result))
     return result;
-  return real::Win_create_dynamic(info, comm, win);
+  return made_by_mpi(real::Win_create_dynamic(info, comm, win), win);
 }
 
 MOBIUS_MPI_TWIN(Win_attach)(MPI_Win win, void* base, MPI_Aint size) {
@@ -248,11 +264,13 @@ MOBIUS_MPI_TWIN(Win_detach)(MPI_Win win, const void* base) {
 
 MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   Window* window = win != nullptr ? find_window(*win) : nullptr;
-  if (window == nullptr) return real::Win_free(win);
+  if (window == nullptr) return free_of_mpi(win);
   if (is_in_epoch(*window)) return raise(*window, MPI_ERR_RMA_SYNC);
   const Progressing progressing;
   // This process completes its operations in the window before any member frees its part.
   static_cast<void>(mob_flush_all());
+  const MPI_Win handle = *win;
+  windows.note_freed(handle);
   if (keep_as_spare(window)) {
     windows.remove(window);
     release_memory(window);
@@ -263,7 +281,10 @@ MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   }
   // Its callbacks may still look at the window.
   const int result = free_carrier(*window, win);
-  if (result != MPI_SUCCESS) return result;
+  if (result != MPI_SUCCESS) {
+    windows.note_made(handle);
+    return result;
+  }
   windows.remove(window);
   release_parts(window);
   windows.give_back(window);

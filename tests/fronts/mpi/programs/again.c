@@ -75,13 +75,15 @@ static void check_as_new(MPI_Comm comm) {
     MPI_Win copy = win;
     MPI(MPI_Win_free(&win));
     CHECK(deleted == (what == 1));
-    if (what == 4) {
+    /* Whether the next window takes its parts, or the MPI has freed them. */
+    if (what == 0 || what == 4) {
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
       MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
       FAILS(MPI_Win_fence(0, copy), MPI_ERR_WIN);
       FAILS(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, copy), MPI_ERR_WIN);
       FAILS(MPI_Put(statics, 1, MPI_INT, 0, 0, 1, MPI_INT, copy), MPI_ERR_WIN);
       FAILS(MPI_Win_free(&copy), MPI_ERR_WIN);
+      CHECK(copy == MPI_WIN_NULL);
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
       MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     }
