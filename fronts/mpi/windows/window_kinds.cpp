@@ -199,7 +199,7 @@ int call_shared_query(const Own& own, MPI_Win win, int rank, MPI_Aint* bytes, Un
 // Noted before, as the MPI may give the handle to a window of another thread at once.
 int free_of_mpi(MPI_Win* win) {
   if (win == nullptr || *win == MPI_WIN_NULL) return real::Win_free(win);
-  const MPI_Win handle = *win;
+  auto handle = *win;
   windows.note_freed(handle);
   const int result = real::Win_free(win);
   if (result != MPI_SUCCESS) windows.note_made(handle);
@@ -269,7 +269,7 @@ MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
   const Progressing progressing;
   // This process completes its operations in the window before any member frees its part.
   static_cast<void>(mob_flush_all());
-  const MPI_Win handle = *win;
+  auto handle = *win;
   windows.note_freed(handle);
   if (keep_as_spare(window)) {
     windows.remove(window);
