@@ -92,6 +92,7 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
   window.memory = making.take_spare_memory();
   if (window.memory == nullptr && mob_team_alloc(window.members->team, own_bytes,
                                                  asked_alignment(info), &window.memory) != MOB_OK) {
+    count_left("there is not enough shared memory for it");
     return false;
   }
   const bool is_placed =

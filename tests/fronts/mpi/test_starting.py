@@ -42,12 +42,20 @@ def test_linked_before_the_mpi(mpi: Mpi, tmp_path: Path) -> None:
     assert "which it is linked with" in mpi.by_mobius(2, program).err
 
 
-def test_a_front_within_the_program(mpi: Mpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["by path", pytest.param("by -Bstatic", marks=pytest.mark.full)])
+def test_a_front_within_the_program(mpi: Mpi, how: str, tmp_path: Path) -> None:
     archives = [mpi.library.with_suffix(".a"), mpi.library.with_name("libmobius.a")]
     for archive in archives:
         if not archive.is_file():
             pytest.skip(f"{archive.name} was not built")
-    program = mpi.compile("windows.c", tmp_path / "holds", *map(str, archives), "-lstdc++")
+    words = [*map(str, archives), "-lstdc++"]
+    if how == "by -Bstatic":
+        names = [f"-lmobius_{mpi.front}", "-lmobius"]
+        folder = f"-L{mpi.library.parent}"
+        words = [folder, "-Wl,-Bstatic", *names, "-Wl,-Bdynamic", "-lstdc++"]
+    program = mpi.compile("windows.c", tmp_path / "holds", *words)
+    needed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    assert "libmobius" not in needed
     done = mpi.start(2, program, env={"MOBIUS_STATS": "1"})
     assert done.code == 0, done.told
     assert "windows of 2 processes are right" in done.out, done.told
