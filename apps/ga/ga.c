@@ -4,6 +4,7 @@
  * matrices, and the access of a quantum-chemistry program, as NWChem's, whose tasks get patches of
  * one matrix and accumulate into patches of another. README.md has how to build and run it. */
 
+#include <errno.h>
 #include <ga.h>
 #include <getopt.h>
 #include <macdecls.h>
@@ -13,7 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kPatch = 24, kTasksPerProcess = 400, kMostSize = 1 << 15, kQuietSeconds = 3 };
+enum {
+  kPatch = 24,
+  kTasksPerProcess = 400,
+  kMostSize = 1 << 15,
+  kMostRepeats = 1 << 20,
+  kQuietSeconds = 3
+};
 
 typedef struct {
   int size, repeats, json, patches;
@@ -154,6 +161,24 @@ static int patches_are_right(int c, int size) {
   return found == expected;
 }
 
+static _Noreturn void refuse(const char* option, const char* value, const char* wanted) {
+  fprintf(stderr, "ga: %s%s%s: %s; see ga --help\n", option, *option == 0 ? "" : " ", value,
+          wanted);
+  exit(2);
+}
+
+static int number(const char* option, const char* text, int least, int most) {
+  char* end;
+  errno = 0;
+  const long value = strtol(text, &end, 10);
+  if (*text == 0 || *end != 0 || errno != 0 || value < least || value > most) {
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "a number from %d to %d is wanted", least, most);
+    refuse(option, text, wanted);
+  }
+  return (int)value;
+}
+
 static options_t read_options(int argc, char** argv) {
   static const struct option kOptions[] = {
       {"patches", no_argument, NULL, 'p'},      {"size", required_argument, NULL, 'n'},
@@ -167,10 +192,10 @@ static options_t read_options(int argc, char** argv) {
         options.patches = 1;
         break;
       case 'n':
-        options.size = atoi(optarg);
+        options.size = number("--size", optarg, kPatch, kMostSize);
         break;
       case 'r':
-        options.repeats = atoi(optarg);
+        options.repeats = number("--repeat", optarg, 1, kMostRepeats);
         break;
       case 'j':
         options.json = 1;
@@ -189,11 +214,7 @@ static options_t read_options(int argc, char** argv) {
         exit(2);
     }
   }
-  if (options.size < kPatch || options.size > kMostSize || options.repeats < 1) {
-    fprintf(stderr, "ga: --size from %d to %d, --repeat from 1; see ga --help\n", kPatch,
-            kMostSize);
-    exit(2);
-  }
+  if (optind != argc) refuse("", argv[optind], "this is no option");
   return options;
 }
 
