@@ -142,6 +142,7 @@ MOBIUS_MPI_REAL(Win_get_attr);
 MOBIUS_MPI_REAL(Win_get_errhandler);
 MOBIUS_MPI_REAL(Win_get_group);
 MOBIUS_MPI_REAL(Win_get_info);
+MOBIUS_MPI_REAL(Win_get_name);
 MOBIUS_MPI_REAL(Win_lock);
 MOBIUS_MPI_REAL(Win_lock_all);
 MOBIUS_MPI_REAL(Win_post);

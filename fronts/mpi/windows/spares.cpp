@@ -2,6 +2,7 @@
 #include "windows/spares.h"
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "binding/real.h"
@@ -30,8 +31,21 @@ void keep_memory(Window* window, Spare* spare) {
   spare->memory = std::exchange(window->memory, nullptr);
 }
 
-void mark_changed(MPI_Win& win) {
-  if (Window* window = find_window(win)) window->is_changed = true;
+// Takes back what the program gave to the window's handle.
+void renew_carrier(const Window& window) {
+  if (window.has_handler) {
+    static_cast<void>(real::Win_set_errhandler(window.carrier, MPI_ERRORS_ARE_FATAL));
+  }
+  if (window.first_name) {
+    static_cast<void>(real::Win_set_name(window.carrier, window.first_name->c_str()));
+  }
+}
+
+std::string name_of(MPI_Win carrier) {
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  static_cast<void>(real::Win_get_name(carrier, name, &length));
+  return name;
 }
 
 }  // namespace
@@ -45,6 +59,7 @@ bool keep_as_spare(Window* window) {
   if (mob_allreduce(members.team, MOB_MIN, MOB_INT32, &mine, &all, 1) != MOB_OK || all == 0) {
     return false;
   }
+  renew_carrier(*window);
   Spare spare{window->carrier,
               std::exchange(window->epoch, nullptr),
               std::exchange(window->own_locks, nullptr),
@@ -74,20 +89,22 @@ void free_spares(Members* members) {
 
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
-// A carrier to which the program has given something is not used again: its next user would find
-// it.
-
+// Attributes may have callbacks, which run when the MPI frees the carrier.
 MOBIUS_MPI_TWIN(Win_set_attr)(MPI_Win win, int keyval, void* value) {
-  mark_changed(win);
+  if (Window* window = find_window(win)) window->is_changed = true;
   return real::Win_set_attr(win, keyval, value);
 }
 
 MOBIUS_MPI_TWIN(Win_set_name)(MPI_Win win, const char* name) {
-  mark_changed(win);
+  Window* const window = find_window(win);
+  if (window != nullptr && !window->has_threads && !window->first_name) {
+    window->first_name = name_of(win);
+  }
   return real::Win_set_name(win, name);
 }
 
 MOBIUS_MPI_TWIN(Win_set_errhandler)(MPI_Win win, MPI_Errhandler handler) {
-  mark_changed(win);
+  Window* const window = find_window(win);
+  if (window != nullptr && !window->has_threads) window->has_handler = true;
   return real::Win_set_errhandler(win, handler);
 }

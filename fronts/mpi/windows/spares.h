@@ -4,8 +4,8 @@
 // Parts of freed windows that the next windows over the same communicator take: the carrier, which
 // costs the MPI up to half a millisecond, the object for epochs, the locks, and the memory of a
 // small allocated window. All members keep the same spares in the same order, because they agree on
-// each. A carrier is kept only if the program never gave it an info, a name, an attribute or an
-// error handler: it is as new.
+// each. A carrier gets its first name and error handler again. One to which the program gave an
+// info or an attribute is not kept: it would not be as new.
 
 #include <mobius/mobius.h>
 

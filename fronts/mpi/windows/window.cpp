@@ -63,6 +63,8 @@ void Windows::give_back(Window* window) {
   window->is_dynamic = false;
   window->orders_accumulates = true;
   window->is_changed = false;
+  window->has_handler = false;
+  window->first_name.reset();
   window->locks = 0;
   window->base = nullptr;
   window->own_locks = nullptr;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,7 +96,7 @@ struct Window {
   std::atomic<uint8_t> all_open = 0;
   bool is_dynamic = false;
   bool orders_accumulates = true;
-  Relaxed<bool> is_changed = false;  // the program gave its handle something: spares.h
+  Relaxed<bool> is_changed = false;  // the program gave its handle what stays: spares.h
   bool has_threads = false;          // two threads of a member may call the MPI at once
   int size = 0;
   int rank = 0;
@@ -123,6 +124,8 @@ struct Window {
   mob_mem_t memory = nullptr;  // of allocated windows
   std::vector<Exposure*> exposures;
   std::vector<std::pair<std::string, std::string>> info;
+  bool has_handler = false;               // the program set one
+  std::optional<std::string> first_name;  // before the program gave it one
   mob_schedule_t schedule = MOB_SCHEDULE_DEFAULT;
   Attached attached;  // to a dynamic window
 };
