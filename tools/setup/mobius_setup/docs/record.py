@@ -328,7 +328,7 @@ def _other_shmems(root: Path, folder: Path) -> dict[str, Callable[..., str]]:
     compiler, launcher = shutil.which("oshcc"), shutil.which("oshrun")
     if compiler is not None and launcher is not None:
         words = [launcher, "--oversubscribe", "-n"]
-        found["peer_ns"] = _other_shmem(root, folder / "peer", compiler, words, ())
+        found["peer_ns"] = _other_shmem(root, folder / "peer", compiler, words, ("5",))
     sos = root / ".mobius" / "peers" / "sos" / "bin"
     mpich = root / ".mobius" / "peers" / "mpich" / "bin"
     hydra = shutil.which("mpiexec.hydra", path=f"{mpich}:{os.environ.get('PATH', os.defpath)}")
