@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "active_sets.h"
+#include "collective_checks.h"
 #include "front.h"
 
 namespace mobius::shmem {
@@ -137,32 +138,54 @@ void exscan(mob_team_t team, T* dest, const T* source, size_t count, const char*
   if (mob_team_rank(team) == 0) std::fill_n(dest, count, T{});
 }
 
-// With SHMEM_DEBUG: all members must pass the same numbers, and symmetric buffers.
-void compare(mob_team_t team, uint64_t bytes, uint64_t root, const char* call) {
-  const uint64_t mine[] = {bytes, ~bytes, root, ~root};
-  uint64_t most[4];
-  check(mob_allreduce(team, MOB_MAX, MOB_UINT64, mine, most, 4), call);
-  // The greatest complement is that of the least number.
-  const auto compare_one = [&](const char* what, uint64_t here, uint64_t greatest, uint64_t least) {
-    if (greatest == least) return;
-    die(call,
-        "the PEs of the team pass different arguments: %s is %llu here; the least is %llu, the "
-        "greatest %llu",
-        what, static_cast<unsigned long long>(here), static_cast<unsigned long long>(least),
-        static_cast<unsigned long long>(greatest));
-  };
-  compare_one("the number of bytes", bytes, most[0], ~most[1]);
-  compare_one("PE_root", root, most[2], ~most[3]);
+CollectiveCall with_buffers(const char* name, const void* dest, size_t dest_bytes,
+                            const void* source, size_t source_bytes) {
+  return {.name = name,
+          .dest = dest,
+          .source = source,
+          .dest_bytes = dest_bytes,
+          .source_bytes = source_bytes,
+          .bytes = source_bytes};
 }
 
-void check_buffers(mob_team_t team, const void* dest, const void* source, size_t bytes, int root,
-                   bool same_size, const char* call) {
-  if (!debugs()) return;
-  if (bytes != 0) {
-    offset_of(dest, call, "dest");
-    offset_of(source, call, "source");
-  }
-  if (same_size) compare(team, bytes, static_cast<uint64_t>(root), call);
+// Calls by their buffers, each with `bytes` for one PE.
+CollectiveCall one_block(const char* name, const void* dest, const void* source, size_t bytes) {
+  return with_buffers(name, dest, bytes, source, bytes);
+}
+
+CollectiveCall rooted(const char* name, const void* dest, const void* source, size_t bytes,
+                      int root) {
+  CollectiveCall call = one_block(name, dest, source, bytes);
+  call.root = root;
+  return call;
+}
+
+// The PEs may give different numbers of bytes.
+CollectiveCall collecting(const char* name, const void* dest, const void* source, size_t bytes) {
+  CollectiveCall call = one_block(name, dest, source, bytes);
+  call.bytes = 0;
+  return call;
+}
+
+CollectiveCall gathering(const char* name, mob_team_t team, const void* dest, const void* source,
+                         size_t bytes) {
+  const auto size = static_cast<size_t>(mob_team_size(team));
+  return with_buffers(name, dest, bytes * size, source, bytes);
+}
+
+CollectiveCall exchanging(const char* name, mob_team_t team, const void* dest, const void* source,
+                          size_t bytes) {
+  const auto size = static_cast<size_t>(mob_team_size(team));
+  return with_buffers(name, dest, bytes * size, source, bytes * size);
+}
+
+// Blocks at strides may lie between each other: only their first bytes are looked at.
+CollectiveCall exchanging_strided(const char* name, const void* dest, const void* source,
+                                  size_t bytes) {
+  const size_t first = bytes != 0 ? 1 : 0;
+  CollectiveCall call = with_buffers(name, dest, first, source, first);
+  call.bytes = bytes;
+  return call;
 }
 
 void check_root(mob_team_t team, int root, const char* call) {
@@ -182,28 +205,28 @@ using namespace mobius::shmem;  // NOLINT(google-build-using-namespace): this is
     constexpr const char* kCall = "shmem_" #BROADCAST;                                       \
     const mob_team_t engine = engine_of(team, kCall);                                        \
     check_root(engine, PE_root, kCall);                                                      \
-    check_buffers(engine, dest, source, nelems * (BYTES), PE_root, true, kCall);             \
+    check_collective(engine, rooted(kCall, dest, source, nelems * (BYTES), PE_root));        \
     broadcast(engine, dest, source, nelems * (BYTES), PE_root, true, kCall);                 \
     return 0;                                                                                \
   }                                                                                          \
   SHMEM_TWIN(int, COLLECT, (shmem_team_t team, T * dest, const T* source, size_t nelems)) {  \
     constexpr const char* kCall = "shmem_" #COLLECT;                                         \
     const mob_team_t engine = engine_of(team, kCall);                                        \
-    check_buffers(engine, dest, source, nelems * (BYTES), 0, false, kCall);                  \
+    check_collective(engine, collecting(kCall, dest, source, nelems * (BYTES)));             \
     collect(engine, dest, source, nelems * (BYTES), kCall);                                  \
     return 0;                                                                                \
   }                                                                                          \
   SHMEM_TWIN(int, FCOLLECT, (shmem_team_t team, T * dest, const T* source, size_t nelems)) { \
     constexpr const char* kCall = "shmem_" #FCOLLECT;                                        \
     const mob_team_t engine = engine_of(team, kCall);                                        \
-    check_buffers(engine, dest, source, nelems * (BYTES), 0, true, kCall);                   \
+    check_collective(engine, gathering(kCall, engine, dest, source, nelems * (BYTES)));      \
     fcollect(engine, dest, source, nelems * (BYTES), kCall);                                 \
     return 0;                                                                                \
   }                                                                                          \
   SHMEM_TWIN(int, ALLTOALL, (shmem_team_t team, T * dest, const T* source, size_t nelems)) { \
     constexpr const char* kCall = "shmem_" #ALLTOALL;                                        \
     const mob_team_t engine = engine_of(team, kCall);                                        \
-    check_buffers(engine, dest, source, nelems * (BYTES), 0, true, kCall);                   \
+    check_collective(engine, exchanging(kCall, engine, dest, source, nelems * (BYTES)));     \
     alltoall(engine, dest, source, nelems * (BYTES), kCall);                                 \
     return 0;                                                                                \
   }                                                                                          \
@@ -212,7 +235,7 @@ using namespace mobius::shmem;  // NOLINT(google-build-using-namespace): this is
               size_t nelems)) {                                                              \
     constexpr const char* kCall = "shmem_" #ALLTOALLS;                                       \
     const mob_team_t engine = engine_of(team, kCall);                                        \
-    check_buffers(engine, dest, source, nelems * (BYTES), 0, true, kCall);                   \
+    check_collective(engine, exchanging_strided(kCall, dest, source, nelems * (BYTES)));     \
     alltoalls(engine, dest, source, dst, sst, nelems, BYTES, kCall);                         \
     return 0;                                                                                \
   }
@@ -222,14 +245,14 @@ using namespace mobius::shmem;  // NOLINT(google-build-using-namespace): this is
 SHMEM_LIST_RMA_(DEFINE_TYPED, )
 DEFINE_OF_TEAM(broadcastmem, collectmem, fcollectmem, alltoallmem, alltoallsmem, void, 1)
 
-#define DEFINE_REDUCE(OP, WHAT, N, T)                                          \
-  SHMEM_TWIN(int, N##_##OP##_reduce,                                           \
-             (shmem_team_t team, T * dest, const T* source, size_t nreduce)) { \
-    constexpr const char* kCall = "shmem_" #N "_" #OP "_reduce";               \
-    const mob_team_t engine = engine_of(team, kCall);                          \
-    check_buffers(engine, dest, source, nreduce * sizeof(T), 0, true, kCall);  \
-    reduce<WHAT>(engine, dest, source, nreduce, kCall);                        \
-    return 0;                                                                  \
+#define DEFINE_REDUCE(OP, WHAT, N, T)                                              \
+  SHMEM_TWIN(int, N##_##OP##_reduce,                                               \
+             (shmem_team_t team, T * dest, const T* source, size_t nreduce)) {     \
+    constexpr const char* kCall = "shmem_" #N "_" #OP "_reduce";                   \
+    const mob_team_t engine = engine_of(team, kCall);                              \
+    check_collective(engine, one_block(kCall, dest, source, nreduce * sizeof(T))); \
+    reduce<WHAT>(engine, dest, source, nreduce, kCall);                            \
+    return 0;                                                                      \
   }
 #define DEFINE_AND(A, N, T) DEFINE_REDUCE(and, MOB_BAND, N, T)
 #define DEFINE_OR(A, N, T) DEFINE_REDUCE(or, MOB_BOR, N, T)
@@ -242,14 +265,14 @@ DEFINE_OF_TEAM(broadcastmem, collectmem, fcollectmem, alltoallmem, alltoallsmem,
   SHMEM_TWIN(int, N##_sum_inscan, (shmem_team_t team, T * dest, const T* source, size_t nelems)) { \
     constexpr const char* kCall = "shmem_" #N "_sum_inscan";                                       \
     const mob_team_t engine = engine_of(team, kCall);                                              \
-    check_buffers(engine, dest, source, nelems * sizeof(T), 0, true, kCall);                       \
+    check_collective(engine, one_block(kCall, dest, source, nelems * sizeof(T)));                  \
     inscan(engine, dest, source, nelems, kCall);                                                   \
     return 0;                                                                                      \
   }                                                                                                \
   SHMEM_TWIN(int, N##_sum_exscan, (shmem_team_t team, T * dest, const T* source, size_t nelems)) { \
     constexpr const char* kCall = "shmem_" #N "_sum_exscan";                                       \
     const mob_team_t engine = engine_of(team, kCall);                                              \
-    check_buffers(engine, dest, source, nelems * sizeof(T), 0, true, kCall);                       \
+    check_collective(engine, one_block(kCall, dest, source, nelems * sizeof(T)));                  \
     exscan(engine, dest, source, nelems, kCall);                                                   \
     return 0;                                                                                      \
   }
@@ -263,14 +286,19 @@ SHMEM_LIST_COMPLEX_(DEFINE_SUM, )
 
 SHMEM_TWIN(void, barrier_all, (void)) {
   check_started("shmem_barrier_all");
+  check_collective(MOB_TEAM_WORLD, {.name = "shmem_barrier_all"});
   check(mob_barrier(), "shmem_barrier_all");
 }
 SHMEM_TWIN(void, sync_all, (void)) {
   check_started("shmem_sync_all");
+  check_collective(MOB_TEAM_WORLD, {.name = "shmem_sync_all"});
   check(mob_barrier(), "shmem_sync_all");
 }
 SHMEM_TWIN(int, team_sync, (shmem_team_t team)) {
-  check(mob_team_barrier(engine_of(team, "shmem_team_sync")), "shmem_team_sync");
+  constexpr const char* kCall = "shmem_team_sync";
+  const mob_team_t engine = engine_of(team, kCall);
+  check_collective(engine, {.name = kCall});
+  check(mob_team_barrier(engine), kCall);
   return 0;
 }
 
@@ -278,34 +306,43 @@ SHMEM_TWIN(int, team_sync, (shmem_team_t team)) {
 
 #define SET_PARAMETERS int PE_start, int logPE_stride, int PE_size, long *pSync
 #define SET_TEAM team_of_active_set(PE_start, logPE_stride, PE_size, pSync, kCall)
-#define DEFINE_SET(BITS, BYTES)                                                              \
-  SHMEM_TWIN(void, broadcast##BITS,                                                          \
-             (void* dest, const void* source, size_t nelems, int PE_root, SET_PARAMETERS)) { \
-    constexpr const char* kCall = "shmem_broadcast" #BITS;                                   \
-    const mob_team_t engine = SET_TEAM;                                                      \
-    check_root(engine, PE_root, kCall);                                                      \
-    broadcast(engine, dest, source, nelems * BYTES, PE_root, false, kCall);                  \
-  }                                                                                          \
-  SHMEM_TWIN(void, collect##BITS,                                                            \
-             (void* dest, const void* source, size_t nelems, SET_PARAMETERS)) {              \
-    constexpr const char* kCall = "shmem_collect" #BITS;                                     \
-    collect(SET_TEAM, dest, source, nelems * BYTES, kCall);                                  \
-  }                                                                                          \
-  SHMEM_TWIN(void, fcollect##BITS,                                                           \
-             (void* dest, const void* source, size_t nelems, SET_PARAMETERS)) {              \
-    constexpr const char* kCall = "shmem_fcollect" #BITS;                                    \
-    fcollect(SET_TEAM, dest, source, nelems * BYTES, kCall);                                 \
-  }                                                                                          \
-  SHMEM_TWIN(void, alltoall##BITS,                                                           \
-             (void* dest, const void* source, size_t nelems, SET_PARAMETERS)) {              \
-    constexpr const char* kCall = "shmem_alltoall" #BITS;                                    \
-    alltoall(SET_TEAM, dest, source, nelems * BYTES, kCall);                                 \
-  }                                                                                          \
-  SHMEM_TWIN(void, alltoalls##BITS,                                                          \
-             (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,   \
-              SET_PARAMETERS)) {                                                             \
-    constexpr const char* kCall = "shmem_alltoalls" #BITS;                                   \
-    alltoalls(SET_TEAM, dest, source, dst, sst, nelems, BYTES, kCall);                       \
+#define DEFINE_SET(BITS, BYTES)                                                                  \
+  SHMEM_TWIN(void, broadcast##BITS,                                                              \
+             (void* dest, const void* source, size_t nelems, int PE_root, SET_PARAMETERS)) {     \
+    constexpr const char* kCall = "shmem_broadcast" #BITS;                                       \
+    const mob_team_t engine = SET_TEAM;                                                          \
+    check_root(engine, PE_root, kCall);                                                          \
+    check_of_active_set(engine, pSync, rooted(kCall, dest, source, nelems * BYTES, PE_root));    \
+    broadcast(engine, dest, source, nelems * BYTES, PE_root, false, kCall);                      \
+  }                                                                                              \
+  SHMEM_TWIN(void, collect##BITS,                                                                \
+             (void* dest, const void* source, size_t nelems, SET_PARAMETERS)) {                  \
+    constexpr const char* kCall = "shmem_collect" #BITS;                                         \
+    const mob_team_t engine = SET_TEAM;                                                          \
+    check_of_active_set(engine, pSync, collecting(kCall, dest, source, nelems * BYTES));         \
+    collect(engine, dest, source, nelems * BYTES, kCall);                                        \
+  }                                                                                              \
+  SHMEM_TWIN(void, fcollect##BITS,                                                               \
+             (void* dest, const void* source, size_t nelems, SET_PARAMETERS)) {                  \
+    constexpr const char* kCall = "shmem_fcollect" #BITS;                                        \
+    const mob_team_t engine = SET_TEAM;                                                          \
+    check_of_active_set(engine, pSync, gathering(kCall, engine, dest, source, nelems * BYTES));  \
+    fcollect(engine, dest, source, nelems * BYTES, kCall);                                       \
+  }                                                                                              \
+  SHMEM_TWIN(void, alltoall##BITS,                                                               \
+             (void* dest, const void* source, size_t nelems, SET_PARAMETERS)) {                  \
+    constexpr const char* kCall = "shmem_alltoall" #BITS;                                        \
+    const mob_team_t engine = SET_TEAM;                                                          \
+    check_of_active_set(engine, pSync, exchanging(kCall, engine, dest, source, nelems * BYTES)); \
+    alltoall(engine, dest, source, nelems * BYTES, kCall);                                       \
+  }                                                                                              \
+  SHMEM_TWIN(void, alltoalls##BITS,                                                              \
+             (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,       \
+              SET_PARAMETERS)) {                                                                 \
+    constexpr const char* kCall = "shmem_alltoalls" #BITS;                                       \
+    const mob_team_t engine = SET_TEAM;                                                          \
+    check_of_active_set(engine, pSync, exchanging_strided(kCall, dest, source, nelems * BYTES)); \
+    alltoalls(engine, dest, source, dst, sst, nelems, BYTES, kCall);                             \
   }
 DEFINE_SET(32, 4)
 DEFINE_SET(64, 8)
@@ -316,7 +353,10 @@ DEFINE_SET(64, 8)
               T*, long* pSync)) {                                                                  \
     constexpr const char* kCall = "shmem_" #N "_" #OP "_to_all";                                   \
     if (nreduce < 0) die(kCall, "nreduce is %d", nreduce);                                         \
-    reduce<WHAT>(SET_TEAM, dest, source, static_cast<size_t>(nreduce), kCall);                     \
+    const auto count = static_cast<size_t>(nreduce);                                               \
+    const mob_team_t engine = SET_TEAM;                                                            \
+    check_of_active_set(engine, pSync, one_block(kCall, dest, source, count * sizeof(T)));         \
+    reduce<WHAT>(engine, dest, source, count, kCall);                                              \
   }
 #define DEFINE_TO_ALL_BITS(A, N, T)  \
   DEFINE_TO_ALL(and, MOB_BAND, N, T) \
@@ -335,9 +375,13 @@ SHMEM_LIST_COMPLEX_(DEFINE_TO_ALL_SUM, )
 
 SHMEM_TWIN(void, barrier, (SET_PARAMETERS)) {
   constexpr const char* kCall = "shmem_barrier";
-  check(mob_team_barrier(SET_TEAM), kCall);
+  const mob_team_t engine = SET_TEAM;
+  check_of_active_set(engine, pSync, {.name = kCall});
+  check(mob_team_barrier(engine), kCall);
 }
 SHMEM_TWIN(void, sync, (SET_PARAMETERS)) {
   constexpr const char* kCall = "shmem_sync";
-  check(mob_team_barrier(SET_TEAM), kCall);
+  const mob_team_t engine = SET_TEAM;
+  check_of_active_set(engine, pSync, {.name = kCall});
+  check(mob_team_barrier(engine), kCall);
 }

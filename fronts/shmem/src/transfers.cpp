@@ -46,10 +46,19 @@ Strided strided(ptrdiff_t dst, ptrdiff_t sst, size_t element, size_t in_block, s
   return {dst * bytes, sst * bytes, element * in_block, blocks};
 }
 
+// Elements without gaps; others may lie between each other.
+void check_dense_overlap(const void* dest, const void* source, const Strided& shape, int pe,
+                         const char* call) {
+  const auto each = static_cast<ptrdiff_t>(shape.block_bytes);
+  if (shape.dest != each || shape.source != each) return;
+  check_overlap(dest, source, shape.block_bytes * shape.blocks, pe, call);
+}
+
 void put_strided(shmem_ctx_t ctx, void* dest, const void* source, const Strided& shape, int pe,
                  const char* call) {
   if (is_empty(ctx, shape.block_bytes * shape.blocks, pe, call)) return;
   const Target to = find_target(ctx, dest, pe, call, "dest");
+  if (debugs()) check_dense_overlap(dest, source, shape, to.pe, call);
   const InContext in(ctx);
   check(mob_put_strided(to.pe, to.place, &shape.dest, source, &shape.source, shape.block_bytes,
                         &shape.blocks, 1),
@@ -60,6 +69,7 @@ void get_strided(shmem_ctx_t ctx, void* dest, const void* source, const Strided&
                  const char* call) {
   if (is_empty(ctx, shape.block_bytes * shape.blocks, pe, call)) return;
   const Target from = find_target(ctx, source, pe, call, "source");
+  if (debugs()) check_dense_overlap(dest, source, shape, from.pe, call);
   const InContext in(ctx);
   check(mob_get_strided(from.pe, from.place, &shape.source, dest, &shape.dest, shape.block_bytes,
                         &shape.blocks, 1),

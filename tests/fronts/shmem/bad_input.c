@@ -8,6 +8,7 @@
 #include "check.h"
 
 static long words[4];
+static long sync_area[SHMEM_SYNC_SIZE]; /* SHMEM_SYNC_VALUE is 0 */
 
 static int is(const char* name, const char* other) { return strcmp(name, other) == 0; }
 
@@ -80,6 +81,31 @@ int main(int argc, char** argv) {
   }
   if (is(name, "different_roots")) {
     shmem_broadcastmem(SHMEM_TEAM_WORLD, words, words + 2, 8, shmem_my_pe());
+  }
+  if (is(name, "different_calls")) {
+    if (shmem_my_pe() == 0) shmem_broadcastmem(SHMEM_TEAM_WORLD, words, words + 2, 8, 0);
+    if (shmem_my_pe() == 1) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, words + 2, 1);
+  }
+  if (is(name, "barrier_beside_reduce")) {
+    if (shmem_my_pe() == 0) shmem_barrier_all();
+    if (shmem_my_pe() == 1) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, words + 2, 1);
+  }
+  if (is(name, "overlapping_reduce")) {
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, words + 1, 2);
+  }
+  if (is(name, "overlapping_fcollect")) { /* dest has room for both PEs */
+    shmem_fcollectmem(SHMEM_TEAM_WORLD, words, words + 1, 8);
+  }
+  if (is(name, "overlapping_iput")) shmem_long_iput(words, words + 1, 1, 1, 2, shmem_my_pe());
+  if (is(name, "set_of_different_sizes")) {
+    shmem_long_sum_to_all(words, words + 2, 1 + shmem_my_pe(), 0, 0, shmem_n_pes(), NULL,
+                          sync_area);
+  }
+  if (is(name, "set_of_local")) {
+    shmem_fcollect64(words, &local, 1, 0, 0, shmem_n_pes(), sync_area);
+  }
+  if (is(name, "local_sync")) {
+    shmem_fcollect64(words, words + 2, 1, 0, 0, shmem_n_pes(), &local);
   }
   if (is(name, "wild_team")) shmem_team_sync((shmem_team_t)(void*)words);
   if (is(name, "wild_context")) shmem_ctx_long_p((shmem_ctx_t)(void*)words, words, 1, 0);
