@@ -13,7 +13,8 @@ namespace lapi {
 
 struct Context;
 
-// What the task registered for the tags of transfers.
+// The counter and the function that this task registered for each tag of an RDMA transfer
+// (LAPI_REGISTER_NOTIFICATION).
 class RdmaNotices {
  public:
   void set(const lapi_rdma_notification_t& notice);
