@@ -25,7 +25,8 @@ _END = "<!-- end of figures -->"
 def pages(root: Path) -> Iterator[Path]:
     """Every page that may have tables."""
     yield root / "README.md"
-    yield from sorted((root / "docs").rglob("*.md"))
+    for folder in ("docs", "apps"):
+        yield from sorted((root / folder).rglob("*.md"))
 
 
 def filled(text: str, root: Path) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from mobius_setup.docs import applications
 from mobius_setup.docs.others import Others
 from mobius_setup.docs.recording import FOLDER, DocsError, Figure, write
 from mobius_setup.docs.running import LAUNCHES, PROGRAMS, launched, output
@@ -432,6 +433,11 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "upc": _upc,
     "apex": _apex,
     "mpi": _mpi,
+    "lu": lambda root: applications.lu(root, "plain"),
+    "lu-blas": lambda root: applications.lu(root, "blas"),
+    "lu-hosts": applications.lu_hosts,
+    "md": applications.md,
+    "md-hosts": applications.md_hosts,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from mobius_setup.docs import cray_x1
+from mobius_setup.docs import application_tables, cray_x1
 from mobius_setup.docs.markdown import NONE, count_text, ratio_text, table, time_text
 from mobius_setup.docs.recording import FOLDER, DocsError, Figure, Recording, read
 
@@ -421,6 +421,7 @@ TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
         lambda of: _apex_ratio(of, _UPC_LOADS, _UPC_GET, cray_x1.UPC_LOADS_OVER_GET),
     ),
     "apex-working": ("apex", _apex_working),
+    **application_tables.TABLES,
 }
 
 
