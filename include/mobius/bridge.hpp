@@ -23,6 +23,8 @@ struct SpawnOptions {
   mob_rank_t root = 0;                  /**< member of the team whose arguments count */
   std::string folder;                   /**< where the processes start; empty: the root's */
   std::vector<std::string> environment; /**< NAME=VALUE, added to the root's environment */
+  std::vector<mob_rank_t> beside; /**< for each process the number of one on whose host it starts;
+                                     empty: all on the root's */
 };
 
 /**
@@ -79,7 +81,8 @@ class Bridge {
     const std::vector<const char*> environment = pointers(options.environment);
     const mob_spawn_options_t plain{options.some ? MOB_SPAWN_SOME : 0u, options.root,
                                     options.folder.empty() ? nullptr : options.folder.c_str(),
-                                    environment.data()};
+                                    environment.data(),
+                                    options.beside.empty() ? nullptr : options.beside.data()};
     mob_bridge_t bridge = MOB_BRIDGE_NONE;
     check(mob_spawn(team.handle(), program.c_str(), arguments.data(), count, &plain, &bridge));
     return Bridge(bridge);

@@ -7,8 +7,9 @@
  * Processes that join a running job, and jobs that connect.
  *
  * mob_spawn() starts processes and makes a *bridge* to them: two groups of processes that reach
- * each other. They share the memory of the host like those that were there from the start, and
- * every operation on them costs the same.
+ * each other. They share the memory of their host like those that were there from the start,
+ * and every operation on them costs the same. In a job on several hosts they start beside any
+ * process of it, and operations between hosts go over the network as ever.
  *
  * A process has one *number* (mob_rank()) in the whole job, which all processes use to name it in
  * puts, gets, messages and locks. Spawned processes get numbers above all others, and no number is
@@ -17,9 +18,10 @@
  * processes that the job began with, number and rank in the world are the same. mob_team_number()
  * gives the number of a member of a team.
  *
- * Today: in jobs on one host, whose ranks are processes. Where `mobius run` started the job, its
- * launcher starts the new processes, too. Otherwise the root does: they share its standard output
- * and error, and are killed when its process ends.
+ * Today: in jobs on one host or on virtual hosts (`mobius run --virtual-hosts`), whose ranks are
+ * processes. Where `mobius run` started the job, its launcher starts the new processes, too.
+ * Otherwise the root does: they share its standard output and error, and are killed when its
+ * process ends.
  *
  * *Jobs that connect.* Two jobs of one user on one host that know nothing of each other connect by
  * a *port*: one opens it and accepts, the other connects. mob_join() does the same for two
@@ -65,6 +67,8 @@ typedef struct mob_spawn_options {
   const char* folder;             /**< the folder in which the processes start; null: the root's */
   const char* const* environment; /**< "NAME=VALUE" to add to the root's environment or to replace
                                      in it; ends with a null pointer. Null: nothing */
+  const mob_rank_t* beside;       /**< for each new process the number of one that lives, on whose
+                                     host it starts; null: all on the root's host */
 } mob_spawn_options_t;
 
 /**
@@ -72,9 +76,10 @@ typedef struct mob_spawn_options {
  *
  * Collective over the team: blocks until the processes have called mob_init(), which returns in
  * them when this call does here. It succeeds at all members of the team that live, or at none,
- * even if one dies meanwhile. Until then the end of one of them is an error of this call, and
- * the job goes on as before. Afterwards they are processes of the job like others: MOBIUS_ON_DEATH
- * says what happens when one dies. Their standard input is empty.
+ * even if one dies meanwhile. (If the team is on several hosts, a death may leave the call failed
+ * at some only; the team is unusable then.) Until then the end of one of the new processes is an
+ * error of this call, and the job goes on as before. Afterwards they are processes of the job like
+ * others: MOBIUS_ON_DEATH says what happens when one dies. Their standard input is empty.
  *
  * @param team      the processes that get the bridge
  * @param program   the program to start, found as a shell does. Counts at the root only, as `argv`
@@ -85,8 +90,8 @@ typedef struct mob_spawn_options {
  * @param options   null: the defaults. `root` must be the same in all members
  * @param children  out: the bridge to the new processes; mob_bridge_disconnect() frees it
  * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a message handler, or in a job that
- *         cannot spawn: on several hosts, or of threads);
- *         MOB_ERR_HANDLE (`team`); MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root`); MOB_ERR_RANGE (more
+ *         cannot spawn: on real hosts, or of threads); MOB_ERR_HANDLE (`team`);
+ *         MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root` or `beside`); MOB_ERR_RANGE (more
  *         processes than the job can have, MOBIUS_MAX_PROCESSES); MOB_ERR_MEMORY; MOB_ERR_SYSTEM
  *         (the program cannot be started: the text has the process, the program and the reason);
  *         MOB_ERR_PEER (a new process ended before all had joined, or did not call mob_init()

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <ctime>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -184,6 +185,7 @@ void Engine::stop(bool all_met) {
   // that lost one does not wait. The others know it from the last meeting.
   const bool all_come = !network_.has_lost_any() && all_met;
   if (peers_.job().hosts() > 1 && all_come) {
+    await_connected();
     network_.note_all_met();
     static_cast<void>(peers_.job().directory()->fence());
   }
@@ -242,6 +244,16 @@ void Engine::await_others() {
   static_cast<void>(waiter_.wait_until(all_came, &finder));
 }
 
+// Waits for the worlds that bridges connect with this one, on all hosts: they may still await that
+// this process reports what has arrived.
+void Engine::await_connected() {
+  constexpr timespec kPause{0, 100'000};
+  job::Directory& directory = *peers_.job().directory();
+  while (!directory.have_connected_come()) {
+    if (!waiter_.poll()) nanosleep(&kPause, nullptr);
+  }
+}
+
 bool Engine::Reports::is_ending(mob_rank_t rank) {
   Peers& peers = engine_.peers_;
   const mob_rank_t index = peers.host_index(rank);
@@ -249,6 +261,7 @@ bool Engine::Reports::is_ending(mob_rank_t rank) {
     // A leader sends its first message of the end only after all members of its host have come to
     // their end, so everything that they sent before has arrived.
     const job::Job& job = peers.job();
+    if (rank < peers.first() || rank >= peers.first() + peers.size()) return peers.is_leaving(rank);
     const mob_rank_t leader = job.leader_of(job.place_of(rank).host);
     return engine_.team_messages_.has_come(kEndOfJob, leader) || peers.is_leaving(rank);
   }

@@ -233,6 +233,7 @@ class Engine {
   void open_parts(const Mappings& mappings);
   mob_status_t open_network();
   void await_others();
+  void await_connected();
   void give_memory_back();
   void close();
 

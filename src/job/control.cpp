@@ -29,9 +29,27 @@ mob_status_t write_at(int descriptor, const void* bytes, size_t count, size_t of
   return fail_errno(MOB_ERR_SYSTEM, errno, "writing the job's control block failed");
 }
 
-mob_status_t reserve_bases(int descriptor, mob_rank_t first, mob_rank_t count) {
-  return os::memfd_reserve(descriptor, kBasesOffset + static_cast<size_t>(first) * sizeof(uint64_t),
-                           static_cast<size_t>(count) * sizeof(uint64_t));
+// The memory of tables by the number of a process on its host.
+mob_status_t reserve_tables(int descriptor, mob_rank_t first, mob_rank_t count) {
+  const auto from = static_cast<size_t>(first);
+  const auto more = static_cast<size_t>(count);
+  const mob_status_t status = os::memfd_reserve(descriptor, kBasesOffset + from * sizeof(uint64_t),
+                                                more * sizeof(uint64_t));
+  if (status != MOB_OK) return status;
+  return os::memfd_reserve(descriptor, kRanksOffset + from * sizeof(int32_t),
+                           more * sizeof(int32_t));
+}
+
+mob_status_t write_layout(int descriptor, const Layout& layout, int host) {
+  const std::vector<uint32_t> words = layout.encoded();
+  const size_t bytes = words.size() * sizeof(uint32_t);
+  mob_status_t status = os::memfd_reserve(descriptor, kPlacesOffset, bytes);
+  if (status == MOB_OK) status = write_at(descriptor, words.data(), bytes, kPlacesOffset);
+  const std::vector<int32_t> ranks = layout.ranks_of(host);
+  if (status == MOB_OK) {
+    status = write_at(descriptor, ranks.data(), ranks.size() * sizeof(int32_t), kRanksOffset);
+  }
+  return status;
 }
 
 mob_status_t create(const ControlHeader& header, const Layout* layout, int* descriptor) {
@@ -52,16 +70,11 @@ mob_status_t create(const ControlHeader& header, const Layout* layout, int* desc
     return status;
   }
   mob_status_t status = os::memfd_reserve(fd, 0, control_bytes(size));
-  if (status == MOB_OK) status = reserve_bases(fd, 0, size);
+  if (status == MOB_OK) status = reserve_tables(fd, 0, size);
   if (status == MOB_OK) {
     status = write_at(fd, &header, sizeof header, 0);
   }
-  if (status == MOB_OK && layout != nullptr) {
-    const std::vector<uint32_t> words = layout->encoded();
-    const size_t bytes = words.size() * sizeof(uint32_t);
-    status = os::memfd_reserve(fd, kPlacesOffset, bytes);
-    if (status == MOB_OK) status = write_at(fd, words.data(), bytes, kPlacesOffset);
-  }
+  if (status == MOB_OK && layout != nullptr) status = write_layout(fd, *layout, header.host);
   if (status != MOB_OK) {
     close(fd);
     return status;
@@ -73,23 +86,29 @@ mob_status_t create(const ControlHeader& header, const Layout* layout, int* desc
 }  // namespace
 
 mob_status_t control_create(mob_rank_t size, int* descriptor) {
-  return create({kControlMagic, kControlVersion, size, size, 1, 0, size, 0, 0}, nullptr,
+  return create({kControlMagic, kControlVersion, size, size, 1, 0, size, 0, 0, size}, nullptr,
                 descriptor);
 }
 
 mob_status_t control_create(const Layout& layout, int host, int* descriptor) {
   return create({kControlMagic, kControlVersion, layout.local_size_of(host), layout.size(),
-                 layout.hosts(), host, layout.local_size_of(host), 0, 0},
+                 layout.hosts(), host, layout.local_size_of(host), 0, 0, layout.size()},
                 &layout, descriptor);
 }
 
 mob_status_t control_reserve(int descriptor, mob_rank_t first, mob_rank_t count) {
   mob_status_t status = os::memfd_reserve(descriptor, control_bytes(first),
                                           static_cast<size_t>(count) * sizeof(ProcessSlot));
-  if (status == MOB_OK) status = reserve_bases(descriptor, first, count);
+  if (status == MOB_OK) status = reserve_tables(descriptor, first, count);
   if (status != MOB_OK) return status;
   return os::memfd_reserve(descriptor, kWorldsOffset + static_cast<size_t>(first) * sizeof(World),
                            sizeof(World));
+}
+
+mob_status_t control_reserve_places(int descriptor, mob_rank_t first, mob_rank_t count) {
+  return os::memfd_reserve(descriptor,
+                           kPlacesOffset + static_cast<size_t>(first) * sizeof(uint32_t),
+                           static_cast<size_t>(count) * sizeof(uint32_t));
 }
 
 mob_status_t control_map(int descriptor, ControlBlock** block) {

@@ -9,6 +9,7 @@
 //   0            control block: header, barrier, one slot per process
 //   kPlacesOffset  the place of each rank, in a job on several hosts
 //   kBasesOffset   where each process has its window
+//   kRanksOffset   the rank of each process of this host, in a job on several hosts
 //   kWorldsOffset  the processes that were started later, by the number of the first of each spawn
 //   kEngineOffset  the engine's shared state beside the window (engine/segment/segment_layout.h)
 //   kWindowOffset  the window: memory of the user (engine/segment/window/window.h)
@@ -27,10 +28,11 @@
 namespace mobius::job {
 
 inline constexpr uint64_t kControlMagic = 0x6c6f72746e6f634d;  // "Mcontrol"
-inline constexpr uint32_t kControlVersion = 8;
+inline constexpr uint32_t kControlVersion = 9;
 
 inline constexpr size_t kPlacesOffset = size_t{1} << 20;
 inline constexpr size_t kBasesOffset = kPlacesOffset + (size_t{64} << 10);
+inline constexpr size_t kRanksOffset = kBasesOffset + (size_t{32} << 10);
 inline constexpr size_t kWorldsOffset = kPlacesOffset + (size_t{128} << 10);
 inline constexpr size_t kEngineOffset = size_t{2} << 20;
 inline constexpr size_t kWindowOffset = size_t{1} << 30;
@@ -88,6 +90,9 @@ struct ControlHeader {
   // 0.
   std::atomic<uint64_t> window_bytes;
   std::atomic<uint64_t> window_base;
+  // In a job on several hosts: numbers given out on all of them. The places of lower ones are
+  // written.
+  std::atomic<int32_t> job_numbers;
 };
 
 enum class WorldState : uint32_t {
@@ -102,6 +107,10 @@ enum class WorldState : uint32_t {
 // The processes of one spawn: their *world*. They have consecutive numbers. The record lies at the
 // number of the first. Only the process that spawns and the one that starts them change it, but for
 // the barrier.
+//
+// A job on several hosts keeps this record beside its directory (bootstrap/directory.h). Each host
+// with processes of the world has one more, for these alone: its numbers, size and parent are those
+// of the host. The launcher changes that one, and the members of the bridge when all have met.
 struct World {
   alignas(64) std::atomic<WorldState> state;  // futex word
   int32_t size;                               // final from kStarted on; before as many as asked for
@@ -116,6 +125,14 @@ struct World {
   mob_status_t failure;  // why the spawn fails, with the reason in the SpawnMemory
   uint64_t memory;       // offset in the segment of the SpawnMemory
   uint64_t bridge;       // offset in the window of what both worlds share (engine/dynamic/bridge.h)
+  // In the record of a host: the numbers in the whole job.
+  int32_t number;
+  int32_t total;
+  // … and where the members of the bridge on this host meet, if one of the processes that spawned
+  // is here: a chunk of the window, plus 1. 0: not known yet.
+  std::atomic<uint32_t> area;
+  // … and 1, when all have joined, if the process that asked for them is here.
+  std::atomic<uint32_t> have_joined;
   BarrierBlock barrier;
 };
 
@@ -139,8 +156,12 @@ struct ControlBlock {
   BarrierBlock barrier;
 
   // One word per rank, in a job on several hosts.
-  const uint32_t* places() const {
-    return reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(this) + kPlacesOffset);
+  uint32_t* places() {
+    return reinterpret_cast<uint32_t*>(reinterpret_cast<char*>(this) + kPlacesOffset);
+  }
+  // The rank of each process of this host, by its index here; several hosts only.
+  int32_t* ranks() {
+    return reinterpret_cast<int32_t*>(reinterpret_cast<char*>(this) + kRanksOffset);
   }
   // The address of the window in each process of this host, by number.
   std::atomic<uint64_t>* bases() {
@@ -161,7 +182,8 @@ constexpr size_t control_bytes(mob_rank_t size) {
 
 static_assert(control_bytes(kMostLocalPeers) <= kPlacesOffset);
 static_assert(kPlacesOffset + size_t{kMostRanks} * sizeof(uint32_t) <= kBasesOffset);
-static_assert(kBasesOffset + size_t{kMostLocalPeers} * sizeof(uint64_t) <= kWorldsOffset);
+static_assert(kBasesOffset + size_t{kMostLocalPeers} * sizeof(uint64_t) <= kRanksOffset);
+static_assert(kRanksOffset + size_t{kMostLocalPeers} * sizeof(int32_t) <= kWorldsOffset);
 static_assert(kWorldsOffset + size_t{kMostLocalPeers} * sizeof(World) <= kEngineOffset);
 
 // Makes a segment with a control block for a job of `size` processes on one host and reserves the
@@ -171,8 +193,10 @@ mob_status_t control_create(mob_rank_t size, int* descriptor);
 mob_status_t control_create(const Layout& layout, int host, int* descriptor);
 
 // Reserves the memory of the control block for `count` more processes from number `first` on, and
-// for their world.
+// for their world. On several hosts these are numbers of the host.
 mob_status_t control_reserve(int descriptor, mob_rank_t first, mob_rank_t count);
+// The same for the places of `count` more numbers of a job on several hosts.
+mob_status_t control_reserve_places(int descriptor, mob_rank_t first, mob_rank_t count);
 
 // Maps and checks the control block of a segment; `*block` stays valid until control_unmap().
 mob_status_t control_map(int descriptor, ControlBlock** block);

@@ -222,45 +222,53 @@ void Job::settle_waiting(const Settings& settings) {
 // Finds the slot of this process. The block stays mapped while the job lives.
 mob_status_t Job::find_place(ControlBlock& block, mob_rank_t rank, mob_rank_t* index) {
   const ControlHeader& header = block.header;
-  const bool is_spawned = header.hosts == 1 && rank >= header.job_size &&
-                          rank < header.numbers.load(std::memory_order_acquire);
-  if (is_spawned) {
-    *index = rank;
-    return find_world(block, rank);
-  }
-  if (rank < 0 || rank >= header.job_size) {
+  const mob_rank_t numbers = header.hosts == 1 ? header.numbers.load(std::memory_order_acquire)
+                                               : header.job_numbers.load(std::memory_order_acquire);
+  if (rank < 0 || rank >= numbers) {
     return fail(MOB_ERR_SYSTEM, "rank %d is not in a job of %d", rank, header.job_size);
   }
   size_ = header.job_size;
   hosts_ = header.hosts;
   own_host_ = header.host;
   *index = rank;
-  if (hosts_ == 1) return MOB_OK;
-  places_ = block.places();
-  leaders_.assign(static_cast<size_t>(hosts_), -1);
-  for (mob_rank_t each = 0; each < size_; ++each) {
-    const Place place = decode(places_[each]);
-    if (place.index == 0) leaders_[static_cast<size_t>(place.host)] = each;
-    if (place.host == own_host_) local_ranks_.push_back(each);
+  if (hosts_ > 1) {
+    places_ = block.places();
+    ranks_ = block.ranks();
+    const Place place = decode(places_[rank]);
+    if (place.host != own_host_) {
+      return fail(MOB_ERR_SYSTEM, "rank %d is on host %d of the job, not here", rank, place.host);
+    }
+    *index = place.index;
   }
-  *index = place_of(rank).index;
-  return MOB_OK;
+  const bool is_spawned = rank >= header.job_size;
+  const mob_status_t status = is_spawned ? find_world(block, rank, *index) : MOB_OK;
+  if (status == MOB_OK && hosts_ > 1) find_leaders();
+  return status;
+}
+
+void Job::find_leaders() {
+  leaders_.assign(static_cast<size_t>(hosts_), -1);
+  for (mob_rank_t each = first_; each < first_ + size_; ++each) {
+    mob_rank_t& leader = leaders_[static_cast<size_t>(decode(places_[each]).host)];
+    if (leader < 0) leader = each;
+  }
 }
 
 // Of a process that was spawned. Waits until it is known how many were.
-mob_status_t Job::find_world(ControlBlock& block, mob_rank_t rank) {
+mob_status_t Job::find_world(ControlBlock& block, mob_rank_t rank, mob_rank_t index) {
   constexpr uint64_t kLookNs = 100'000'000;
-  first_ = block.slot(rank).world;
-  World& world = block.world(first_);
+  const mob_rank_t first_here = block.slot(index).world;
+  World& world = block.world(first_here);
   WorldState state = world.state.load(std::memory_order_acquire);
   while (state == WorldState::kAsked) {
     os::futex_wait(&world.state, static_cast<uint32_t>(state), kLookNs);
     state = world.state.load(std::memory_order_acquire);
   }
-  if (state != WorldState::kStarted || rank >= first_ + world.size) {
-    return fail(MOB_ERR_PEER, "mob_init: the spawn of this process was given up");
+  if (state != WorldState::kStarted || index >= first_here + world.size) {
+    return fail(MOB_ERR_PEER, "mob_init: the spawn of this process, rank %d, was given up", rank);
   }
-  size_ = world.size;
+  first_ = hosts_ == 1 ? first_here : world.number;
+  size_ = hosts_ == 1 ? world.size : world.total;
   return MOB_OK;
 }
 
@@ -365,6 +373,7 @@ void Job::start_leaving() {
   // Release pairs with the acquire in Liveness: a process that sees the state sees everything that
   // this process wrote before.
   host_.slot(host_.index()).state.store(ProcessState::kLeaving, std::memory_order_release);
+  if (directory_ != nullptr) directory_->start_leaving();
 }
 
 void Job::leave() {
@@ -465,7 +474,7 @@ mob_status_t Job::end_world(mob_rank_t world) {
     return MOB_OK;
   }
   if (const mob_status_t status = tell_launcher_of(world)) return status;
-  const std::atomic<WorldState>& state = host_.control().world(world).state;
+  const std::atomic<WorldState>& state = this->world(world).state;
   for (WorldState now; (now = state.load(std::memory_order_acquire)) != WorldState::kEnded;) {
     os::futex_wait(&state, static_cast<uint32_t>(now), kLookNs);
   }

@@ -71,12 +71,30 @@ class Job {
   mob_rank_t size() const { return size_; }
   mob_rank_t first() const { return first_; }
   // All numbers in use are lower; processes may be spawned at any time.
-  mob_rank_t bound() const { return hosts_ == 1 ? host_.bound() : size_; }
+  mob_rank_t bound() const {
+    if (hosts_ == 1) return host_.bound();
+    // Acquire: the places of lower numbers are known.
+    return host_.control().header.job_numbers.load(std::memory_order_acquire);
+  }
   // All numbers that will ever be in use are lower.
-  mob_rank_t most() const { return hosts_ == 1 ? kMostLocalPeers : size_; }
+  mob_rank_t most() const { return can_grow() ? kMostLocalPeers : size_; }
 
   // The same for the processes of this host.
-  mob_rank_t most_here() const { return hosts_ == 1 ? kMostLocalPeers : host_.size(); }
+  mob_rank_t most_here() const { return can_grow() ? kMostLocalPeers : host_.size(); }
+
+  // Whether processes can be spawned, as far as the hosts of the job matter.
+  bool can_grow() const {
+    return hosts_ == 1 || (directory_ != nullptr && directory_->worlds() != nullptr);
+  }
+  // The record of a spawn, by the number of its first process. On several hosts this is the one of
+  // the whole job.
+  World& world(mob_rank_t first) const {
+    return hosts_ == 1 ? host_.control().world(first) : directory_->worlds()->world(first);
+  }
+  // The descriptor of the segment in which the records' memory is.
+  int worlds_segment() const {
+    return hosts_ == 1 ? host_.segment() : directory_->worlds_segment();
+  }
 
   // Whether `mobius run` starts the processes of this job, spawned ones too.
   bool has_launcher() const { return launcher_secret_.has_value(); }
@@ -104,10 +122,8 @@ class Job {
     return place.host == own_host_ ? place.index : -1;
   }
   // The rank of a process of this host.
-  mob_rank_t rank_at(mob_rank_t index) const {
-    return hosts_ == 1 ? index : local_ranks_[static_cast<size_t>(index)];
-  }
-  // The lowest rank of a host.
+  mob_rank_t rank_at(mob_rank_t index) const { return hosts_ == 1 ? index : ranks_[index]; }
+  // The lowest rank of this process' world on a host; -1 if it has none there.
   mob_rank_t leader_of(int32_t host) const { return leaders_[static_cast<size_t>(host)]; }
 
   // Never null in a job of several hosts.
@@ -137,7 +153,8 @@ class Job {
   mob_status_t tell_launcher_of(mob_rank_t world);
   void close();
   mob_status_t find_place(ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
-  mob_status_t find_world(ControlBlock& block, mob_rank_t rank);
+  mob_status_t find_world(ControlBlock& block, mob_rank_t rank, mob_rank_t index);
+  void find_leaders();
   mob_status_t receive_directory(const base::Settings& settings, const Secret& secret,
                                  const Nonce& nonce, bool pid_is_shared);
 
@@ -154,7 +171,7 @@ class Job {
   int32_t hosts_ = 1;
   int32_t own_host_ = 0;
   const uint32_t* places_ = nullptr;      // in the segment; several hosts only, as all below
-  std::vector<mob_rank_t> local_ranks_;   // ranks of this host
+  const int32_t* ranks_ = nullptr;        // in the segment: the ranks of this host
   std::vector<mob_rank_t> leaders_;       // by host
   std::unique_ptr<Directory> directory_;  // under PMIx also in a job of one host
   std::array<unsigned char, 16> secret_{};

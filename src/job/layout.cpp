@@ -30,4 +30,12 @@ std::vector<uint32_t> Layout::encoded() const {
   return words;
 }
 
+std::vector<int32_t> Layout::ranks_of(int32_t host) const {
+  std::vector<int32_t> ranks;
+  for (mob_rank_t rank = 0; rank < size(); ++rank) {
+    if (place_of(rank).host == host) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 }  // namespace mobius::job

@@ -44,6 +44,8 @@ class Layout {
 
   // One word per rank.
   std::vector<uint32_t> encoded() const;
+  // The ranks of a host, in the order of their indices.
+  std::vector<int32_t> ranks_of(int32_t host) const;
 
  private:
   std::vector<Place> places_;

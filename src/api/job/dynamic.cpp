@@ -39,8 +39,10 @@ mob_status_t check_bridge(const char* call, mob_bridge_t bridge, Bridge** result
 // Whether this job can get more processes.
 mob_status_t check_can_grow(const char* call) {
   job::Job& job = engine::engine().peers().job();
-  if (job.hosts() > 1) {
-    return fail(MOB_ERR_STATE, "%s: this job is on several hosts; a job on one host can spawn",
+  if (!job.can_grow()) {
+    return fail(MOB_ERR_STATE,
+                "%s: this job is on several hosts; a job on one host can spawn, or one on virtual "
+                "hosts (mobius run --virtual-hosts)",
                 call);
   }
   if (job.host().control().header.window_bytes.load(std::memory_order_relaxed) != 0) return MOB_OK;
@@ -77,6 +79,23 @@ mob_status_t find_folder(const char* call, const char* wanted, std::string* fold
   return MOB_OK;
 }
 
+// The host of each process.
+mob_status_t find_hosts(const char* call, mob_rank_t count, const mob_rank_t* beside,
+                        std::vector<int32_t>* hosts) {
+  engine::Peers& peers = engine::engine().peers();
+  const int32_t own = peers.job().own_host();
+  hosts->assign(static_cast<size_t>(count), own);
+  for (mob_rank_t i = 0; beside != nullptr && i < count; ++i) {
+    const mob_rank_t rank = beside[i];
+    if (rank < 0 || rank >= peers.bound() || !peers.is_connected(rank)) {
+      return fail(MOB_ERR_RANK, "%s: process %d is to start beside rank %d, which is not there",
+                  call, i, rank);
+    }
+    (*hosts)[static_cast<size_t>(i)] = peers.job().place_of(rank).host;
+  }
+  return MOB_OK;
+}
+
 // The root's arguments.
 mob_status_t make_wish(const char* call, const char* program, const char* const* argv,
                        mob_rank_t count, const mob_spawn_options_t& options, Bridges::Wish* wish) {
@@ -97,6 +116,9 @@ mob_status_t make_wish(const char* call, const char* program, const char* const*
   request.arguments.emplace_back(program);
   for (; argv != nullptr && *argv != nullptr; ++argv) request.arguments.emplace_back(*argv);
   request.environment = environment_of(options.environment);
+  if (const mob_status_t status = find_hosts(call, count, options.beside, &wish->hosts)) {
+    return status;
+  }
   wish->count = count;
   wish->least = (options.flags & MOB_SPAWN_SOME) != 0 ? 1 : count;
   return MOB_OK;

@@ -153,7 +153,7 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
 // `bytes` is the new length of the other member's part; without it the part has the length it was
 // made with.
 void Allocations::note_theirs(const Allocation& allocation, std::optional<size_t> bytes) {
-  if (services_.peers.size() != 2 || allocation.members.empty()) return;
+  if (services_.peers.bound() != 2 || allocation.members.empty()) return;
   const auto other = static_cast<size_t>(1 - allocation.team->rank());
   const Allocation::Member& part = allocation.members[other];
   const std::lock_guard lock(mutex_);

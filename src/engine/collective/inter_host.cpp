@@ -181,7 +181,7 @@ mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t ori
   }
   TeamFailure told;
   if (message->count == sizeof told) std::memcpy(&told, message->bytes.get(), sizeof told);
-  if (!told.is_sound(services_.peers.size())) told = {TeamFailure::Kind::kFailed, rank};
+  if (!told.is_sound(services_.peers.bound())) told = {TeamFailure::Kind::kFailed, rank};
   if (!loss_) loss_ = told;
   give_up();
   return fail_for(services_, loss_);

@@ -77,7 +77,9 @@ class Peers {
   mob_rank_t bound() const { return job_.bound(); }
   mob_rank_t most() const { return job_.most(); }
   // Whether the process is of this world, or of one that a bridge connects with it.
-  bool is_connected(mob_rank_t rank) const { return job_.hosts() > 1 || host().is_connected(rank); }
+  bool is_connected(mob_rank_t rank) const {
+    return job_.hosts() == 1 ? host().is_connected(rank) : job_.directory()->is_connected(rank);
+  }
   // A rank's number among the processes of this host; -1 if it is on another host.
   mob_rank_t host_index(mob_rank_t rank) const { return job_.index_here(rank); }
   bool is_here(mob_rank_t rank) const { return host_index(rank) >= 0; }

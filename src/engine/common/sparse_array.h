@@ -37,6 +37,7 @@ class SparseArray {
     if (elements_ != nullptr) munmap(elements_, count_ * sizeof(T));
   }
 
+  bool empty() const { return elements_ == nullptr; }
   T& operator[](size_t index) const { return elements_[index]; }
 
  private:

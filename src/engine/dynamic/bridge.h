@@ -37,12 +37,14 @@ struct BridgeHeader {
 };
 
 struct Bridge {
-  BridgeHeader* header;
-  mob_rank_t world;    // the number of the first child
-  mob_rank_t parents;  // how many
+  BridgeHeader* header = nullptr;  // null in a job on several hosts
+  mob_rank_t world;                // the number of the first child
+  mob_rank_t parents;              // how many
   mob_rank_t children;
-  bool is_child;              // this process
-  std::unique_ptr<Team> all;  // first the parents, then the children
+  bool is_child;               // this process
+  bool spans_hosts = false;    // of a job on several hosts
+  mob_rank_t child_here = -1;  // there: the first child on this host; -1: none
+  std::unique_ptr<Team> all;   // first the parents, then the children
 };
 
 }  // namespace mobius::engine

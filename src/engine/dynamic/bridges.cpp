@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/common/out_of_memory.h"
 #include "engine/common/peers.h"
 #include "engine/progress/completion.h"
 #include "engine/progress/waiter.h"
@@ -14,9 +15,7 @@
 
 namespace mobius::engine {
 
-job::World& Bridges::world(mob_rank_t first) const {
-  return services_.peers.host().control().world(first);
-}
+job::World& Bridges::world(mob_rank_t first) const { return services_.peers.job().world(first); }
 
 // Opens the memory of the bridge whose header is at an offset of the window.
 mob_status_t Bridges::open_memory(mob_rank_t first, uint64_t offset, BridgeHeader** header) {
@@ -51,6 +50,9 @@ std::unique_ptr<Bridge> Bridges::make_bridge(BridgeHeader& header, mob_rank_t fi
 mob_status_t Bridges::open_parent(const std::function<mob_status_t(const Bridge&)>& made) {
   const mob_rank_t first = services_.peers.first();
   if (first == 0) return MOB_OK;
+  if (services_.peers.job().hosts() > 1) {
+    return without_exceptions("mob_init", [&] { return open_parent_on_hosts(); });
+  }
   const job::World& own = world(first);
   BridgeHeader* header = nullptr;
   if (const mob_status_t status = open_memory(first, own.bridge, &header)) return status;
@@ -124,7 +126,8 @@ mob_status_t Bridges::merge(const char* call, Bridge& bridge, mob_status_t mine,
   });
   // A member that dies may have failed it for some: from here on the outcome is the same at all
   // that live.
-  if ((status = all.consensus().agree(call, status))) {
+  status = all.spans_hosts() ? all.agree(status, call) : all.consensus().agree(call, status);
+  if (status != MOB_OK) {
     const std::string text = mob_last_error();
     if (made != 0) static_cast<void>(teams_.release(made));
     return base::fail(status, "%s", text.c_str());
@@ -135,6 +138,7 @@ mob_status_t Bridges::merge(const char* call, Bridge& bridge, mob_status_t mine,
 
 mob_status_t Bridges::disconnect(const char* call, uint64_t handle) {
   Bridge& bridge = *live_.find(handle);
+  if (bridge.spans_hosts) return disconnect_on_hosts(call, handle);
   const mob_status_t completed = services_.completion.complete_all(call);
   const mob_status_t met = bridge.all->barrier();
   world(bridge.world).is_connected.store(0, std::memory_order_release);
@@ -158,6 +162,7 @@ bool Bridges::any() {
 
 void Bridges::announce_end() {
   live_.for_each([&](Bridge& bridge) {
+    if (bridge.spans_hosts) return announce_end_on_hosts(bridge);
     bridge.header->end_of(bridge.all->rank()).store(1, std::memory_order_release);
   });
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
@@ -178,8 +183,12 @@ void Bridges::await_ends() {
     for (; next < bridges.size(); ++next, member = 0) {
       Bridge& bridge = *bridges[next];
       for (; member < bridge.all->size(); ++member) {
-        if (bridge.header->end_of(member).load(std::memory_order_acquire) != 0) continue;
         const mob_rank_t rank = bridge.all->map().world_rank(member);
+        if (bridge.spans_hosts) {
+          if (!has_ended_on_hosts(bridge, rank)) return false;
+          continue;
+        }
+        if (bridge.header->end_of(member).load(std::memory_order_acquire) != 0) continue;
         if (!services_.peers.has_left(rank) && !services_.peers.liveness().is_known_dead(rank)) {
           return false;
         }

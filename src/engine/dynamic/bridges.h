@@ -30,7 +30,8 @@ class Bridges {
   struct Wish {
     job::SpawnRequest request;
     mob_rank_t count = 0;
-    mob_rank_t least = 0;  // 1 or count
+    mob_rank_t least = 0;        // 1 or count
+    std::vector<int32_t> hosts;  // of each process, in a job on several hosts
   };
 
   // Starts processes and makes a bridge between the team and them. Collective over the team, with
@@ -79,6 +80,8 @@ class Bridges {
   void close();
 
  private:
+  class JoinWatch;
+
   // What the root of a spawn or an accept tells the others.
   struct Place {
     mob_status_t status = MOB_OK;
@@ -104,6 +107,7 @@ class Bridges {
   mob_status_t start(const char* call, Team& team, const Wish& wish, Place* place);
   mob_status_t make_memory(const char* call, Team& team, const Wish& wish, Place* place);
   mob_status_t ask(const char* call, const Wish& wish, const Place& place);
+  mob_status_t await_started(const char* call, mob_rank_t first);
   mob_status_t await_joined(const char* call, BridgeHeader& header, mob_rank_t first,
                             mob_rank_t count, std::span<const os::UnixSocket> callers);
   mob_status_t open_memory(mob_rank_t first, uint64_t offset, BridgeHeader** header);
@@ -112,6 +116,35 @@ class Bridges {
   void free_memory(uint64_t offset, uint64_t chunks);
   std::string reason_of(mob_rank_t first) const;
   job::World& world(mob_rank_t first) const;
+
+  // spawn_on_hosts.cpp. There a Place has the memory of the area that this process has made for the
+  // members on its host, and their number instead of that of chunks.
+  mob_status_t spawn_on_hosts(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                              const Wish& wish, uint64_t* handle);
+  mob_status_t start_and_meet_on_hosts(const char* call, Team& team, mob_rank_t root,
+                                       const Wish& wish, Place* place,
+                                       std::unique_ptr<Bridge>* bridge);
+  mob_status_t start_on_hosts(const char* call, Team& team, const Wish& wish, Place* place);
+  // The processes of a bridge, the parents first.
+  struct Ends {
+    std::vector<mob_rank_t> members;
+    mob_rank_t parents = 0;
+    mob_rank_t child_here = -1;  // the first child on this host; -1: none
+    uint64_t area = 0;           // where those on this host meet, as an offset in the window
+  };
+  mob_status_t find_area(const char* call, Team& side, const std::vector<mob_rank_t>& parents,
+                         Place* place, Ends* ends);
+  mob_status_t open_on_hosts(const Ends& ends, const Place& place, std::unique_ptr<Bridge>* bridge);
+  mob_status_t await_area(const char* call, mob_rank_t leader, mob_rank_t child_here,
+                          uint64_t* offset);
+  mob_status_t await_joined_on_hosts(const char* call, const Place& place);
+  mob_status_t tell_joined(mob_rank_t spawner);
+  mob_status_t open_parent_on_hosts();
+  job::World& world_here(mob_rank_t child) const;
+  void note_joined_here(const Bridge& bridge);
+  mob_status_t disconnect_on_hosts(const char* call, uint64_t handle);
+  void announce_end_on_hosts(const Bridge& bridge);
+  bool has_ended_on_hosts(const Bridge& bridge, mob_rank_t rank);
 
   const TeamServices& services_;
   Teams& teams_;

@@ -2,8 +2,6 @@
 // How a team starts other processes. One member, the root, does so; the others wait for the
 // outcome, which is the same in all of them.
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -16,9 +14,11 @@
 #include "engine/common/out_of_memory.h"
 #include "engine/common/peers.h"
 #include "engine/dynamic/bridges.h"
+#include "engine/dynamic/join_watch.h"
 #include "engine/progress/waiter.h"
 #include "engine/segment/segment.h"
 #include "engine/team/together.h"
+#include "job/worlds.h"
 #include "os/sync/futex.h"
 
 namespace mobius::engine {
@@ -38,6 +38,9 @@ constexpr size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1)
 
 mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
                             const Wish& wish, uint64_t* handle) {
+  if (services_.peers.job().hosts() > 1) {
+    return spawn_on_hosts(call, team, root, mine, wish, handle);
+  }
   return grow(
       call, team, root, mine,
       [&](Place* place, std::vector<os::UnixSocket>*) { return start(call, team, wish, place); },
@@ -144,27 +147,20 @@ mob_status_t Bridges::allot(const char* call, mob_rank_t count, mob_rank_t* firs
   job::ControlBlock& control = services_.peers.host().control();
   const auto most =
       static_cast<mob_rank_t>(services_.settings.number(base::SettingId::kMaxProcesses));
-  std::atomic<int32_t>& numbers = control.header.numbers;
-  mob_rank_t begin = numbers.load(std::memory_order_relaxed);
   const int segment = services_.peers.host().segment();
-  do {
-    if (count > std::min(most, job::kMostLocalPeers) - begin) {
-      return fail(
-          MOB_ERR_RANGE,
-          "%s: %d more processes are asked for, but this job has had %d and can have %d in its "
-          "life (MOBIUS_MAX_PROCESSES): no number is given out twice, so keep processes and give "
-          "them the next work",
-          call, count, begin, std::min(most, job::kMostLocalPeers));
-    }
-    // Before the number is valid: others look at all slots below it.
+  // Before the number is valid: others look at all slots below it.
+  const auto reserve = [&](mob_rank_t begin) {
     mob_status_t status = job::control_reserve(segment, begin, count);
     for (mob_rank_t i = begin; status == MOB_OK && i < begin + count; ++i) {
       status = SegmentLayout::reserve(segment, i);
     }
-    if (status != MOB_OK) return status;
-  } while (!numbers.compare_exchange_weak(begin, begin + count, std::memory_order_acq_rel));
-  for (mob_rank_t i = begin; i < begin + count; ++i) control.slot(i).world = begin;
-  *first = begin;
+    return status;
+  };
+  if (const mob_status_t status =
+          job::take_numbers(call, control.header.numbers, count, most, reserve, first)) {
+    return status;
+  }
+  for (mob_rank_t i = *first; i < *first + count; ++i) control.slot(i).world = *first;
   return MOB_OK;
 }
 
@@ -208,7 +204,6 @@ mob_status_t Bridges::make_memory(const char* call, Team& team, const Wish& wish
 
 // Has the processes started. Returns when they have been, or could not be.
 mob_status_t Bridges::ask(const char* call, const Wish& wish, const Place& place) {
-  constexpr uint64_t kLookNs = 100'000'000;
   World& record = world(place.first);
   record.size = wish.count;
   record.least = wish.least;
@@ -223,6 +218,12 @@ mob_status_t Bridges::ask(const char* call, const Wish& wish, const Place& place
           services_.peers.job().start_world(place.first, wish.request, &reason)) {
     return fail(status, "%s: %s", call, reason.c_str());
   }
+  return await_started(call, place.first);
+}
+
+mob_status_t Bridges::await_started(const char* call, mob_rank_t first) {
+  constexpr uint64_t kLookNs = 100'000'000;
+  const World& record = world(first);
   WorldState state = record.state.load(std::memory_order_acquire);
   while (state == WorldState::kAsked) {
     if (!services_.waiter.poll()) {
@@ -231,55 +232,13 @@ mob_status_t Bridges::ask(const char* call, const Wish& wish, const Place& place
     state = record.state.load(std::memory_order_acquire);
   }
   if (state == WorldState::kStarted) return MOB_OK;
-  return fail(record.failure, "%s: %s", call, reason_of(place.first).c_str());
+  return fail(record.failure, "%s: %s", call, reason_of(first).c_str());
 }
 
 // Waits until all children have joined. Fails when one of them cannot any more.
 mob_status_t Bridges::await_joined(const char* call, BridgeHeader& header, mob_rank_t first,
                                    mob_rank_t count, std::span<const os::UnixSocket> callers) {
-  class JoinWatch final : public os::Watch {
-   public:
-    JoinWatch(const Bridges& bridges, const char* call, mob_rank_t first, mob_rank_t count,
-              std::span<const os::UnixSocket> callers)
-        : bridges_(bridges),
-          call_(call),
-          first_(first),
-          count_(count),
-          callers_(callers),
-          limit_s_(bridges.services_.settings.number(base::SettingId::kJoinSeconds)),
-          end_ns_(os::now_ns() + limit_s_ * 1'000'000'000) {}
-
-    mob_status_t look() override {
-      const WorldState state = bridges_.world(first_).state.load(std::memory_order_acquire);
-      if (state == WorldState::kFailed || state == WorldState::kEnded) {
-        return fail(MOB_ERR_PEER, "%s: %s", call_, bridges_.reason_of(first_).c_str());
-      }
-      for (mob_rank_t rank = first_; rank < first_ + count_; ++rank) {
-        if (!bridges_.services_.peers.is_dead(rank)) continue;
-        return fail(MOB_ERR_PEER, "%s: process %d of %d, rank %d, died before all had joined",
-                    call_, rank - first_, count_, rank);
-      }
-      for (const os::UnixSocket& caller : callers_) {
-        pollfd end{caller.descriptor(), POLLIN, 0};
-        if (poll(&end, 1, 0) <= 0) continue;
-        return fail(MOB_ERR_PEER, "%s: a process that connected has given up, or died", call_);
-      }
-      if (os::now_ns() < end_ns_) return MOB_OK;
-      return fail(MOB_ERR_PEER,
-                  "%s: the processes have not called mob_init() within %zu seconds "
-                  "(MOBIUS_JOIN_SECONDS)",
-                  call_, static_cast<size_t>(limit_s_));
-    }
-
-   private:
-    const Bridges& bridges_;
-    const char* call_;
-    const mob_rank_t first_;
-    const mob_rank_t count_;
-    const std::span<const os::UnixSocket> callers_;
-    const uint64_t limit_s_;
-    const uint64_t end_ns_;
-  } watch(*this, call, first, count, callers);
+  JoinWatch watch(*this, call, first, count, callers);
   const mob_status_t status = services_.waiter.wait_until(
       [&] { return header.joined.load(std::memory_order_acquire) == count; }, &watch);
   World& record = world(first);
@@ -315,6 +274,9 @@ std::string Bridges::reason_of(mob_rank_t first) const {
   const job::World& record = world(first);
   const WorldState state = record.state.load(std::memory_order_acquire);
   if (state != WorldState::kFailed && state != WorldState::kEnded) return {};
+  if (services_.peers.job().hosts() > 1) {
+    return job::read_reason(services_.peers.job().worlds_segment(), record);
+  }
   const uint64_t offset = record.memory - job::kWindowOffset;
   if (services_.segment.window().allow(offset, 1) != MOB_OK) return {};
   const auto& memory =

@@ -334,7 +334,7 @@ void Link::fail(const std::string& why) {
     why_ = why;
     failed_.store(true, std::memory_order_release);
   }
-  const bool matters = !network_.have_all_met();
+  const bool matters = !network_.have_all_met() && !network_.has_left(peer_);
   base::log(matters ? base::LogLevel::kWarn : base::LogLevel::kDebug, "rank %d is lost: %s", peer_,
             why.c_str());
 }

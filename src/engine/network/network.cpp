@@ -86,8 +86,8 @@ mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
     static_cast<Network*>(self)->lost(id, why);
   };
   if (const mob_status_t status = open_endpoint(options, callbacks)) return status;
-  by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(peers_.size()));
-  links_.resize(static_cast<size_t>(peers_.size()));
+  by_rank_ = SparseArray<std::atomic<Link*>>(static_cast<size_t>(peers_.most()));
+  links_ = SparseArray<Link*>(static_cast<size_t>(peers_.most()));
   // Remote memory access cannot be authenticated.
   if (security_ != base::Security::kFull) rma_.open(settings_.number(SettingId::kRma));
   // Release pairs with the acquire in is_open(): the progress thread polls already.
@@ -119,8 +119,9 @@ mob_status_t Network::meet() {
   if (!is_open()) return MOB_OK;
   job::Directory& directory = *peers_.job().directory();
   if (const mob_status_t status = directory.fence()) return status;
-  // Links are made later, and some never. If all agree with rank 0, all agree.
-  const mob_rank_t other = peers_.rank() == 0 ? peers_.size() - 1 : 0;
+  // Links are made later, and some never. If all agree with the first rank, all agree.
+  const mob_rank_t other =
+      peers_.rank() != peers_.first() ? peers_.first() : peers_.first() + peers_.size() - 1;
   std::vector<unsigned char> address;
   if (const mob_status_t status = directory.fetch(other, address_key_, &address)) return status;
   return endpoint_.check_security(("rank " + std::to_string(other)).c_str(), address);
@@ -184,7 +185,10 @@ void Network::close() {
   stop();
   endpoint_.close();
   open_.store(false, std::memory_order_release);
-  links_.clear();
+  link_count_.store(0, std::memory_order_relaxed);
+  by_rank_ = {};
+  links_ = {};
+  owned_.clear();
   if (event_ >= 0) ::close(event_);
   event_ = -1;
 }
@@ -208,17 +212,19 @@ mob_status_t Network::connect(mob_rank_t rank) {
   if (status == MOB_OK) status = endpoint_.add_peer(address, &id);
   if (status != MOB_OK) return status;
   const size_t count = link_count_.load(std::memory_order_relaxed);
-  links_[count] =
-      std::make_unique<Link>(*this, peers_.rank(), progress_, endpoint_, *sinks_, rank, id);
+  links_[count] = owned_
+                      .emplace_back(std::make_unique<Link>(*this, peers_.rank(), progress_,
+                                                           endpoint_, *sinks_, rank, id))
+                      .get();
   // Release, both: a thread that finds the link sees it complete.
-  by_rank_[static_cast<size_t>(rank)].store(links_[count].get(), std::memory_order_release);
+  by_rank_[static_cast<size_t>(rank)].store(links_[count], std::memory_order_release);
   link_count_.store(count + 1, std::memory_order_release);
   return MOB_OK;
 }
 
 // A rank without a link to this process connects to it.
 void Network::greeted(uint64_t card) {
-  if (card >= static_cast<uint64_t>(peers_.size())) return;
+  if (card >= static_cast<uint64_t>(peers_.bound())) return;
   const auto rank = static_cast<mob_rank_t>(card);
   if (peers_.is_here(rank)) return;
   try {
@@ -236,7 +242,7 @@ void Network::received(PeerId sender, const unsigned char* message, size_t bytes
   if (bytes < sizeof header) return;
   std::memcpy(&header, message, sizeof header);
   const mob_rank_t rank = header.source;
-  if (rank < 0 || rank >= peers_.size() || peers_.is_here(rank)) {
+  if (rank < 0 || rank >= peers_.bound() || peers_.is_here(rank)) {
     base::log(base::LogLevel::kWarn, "a message that no rank can have sent was dropped");
     return;
   }
@@ -340,11 +346,12 @@ void Network::watch_more() {
   const job::Job& job = peers_.job();
   if (!is_open()) return;
   for (int32_t i = 1; i < std::min(job.hosts(), kMostWatchedHosts + 1); ++i) {
-    watch(job.leader_of((job.own_host() + i) % job.hosts()));
+    const mob_rank_t leader = job.leader_of((job.own_host() + i) % job.hosts());
+    if (leader >= 0) watch(leader);
   }
   const mob_rank_t next = next_watched_.load(std::memory_order_relaxed);
   if (next == peers_.size() || link_count_.load(std::memory_order_relaxed) >= kMostWatched) return;
-  watch(next);
+  watch(peers_.first() + next);
   next_watched_.store(next + 1, std::memory_order_relaxed);
 }
 
@@ -367,7 +374,8 @@ void Network::give_up(mob_rank_t rank) {
 bool Network::has_lost_any() const {
   const size_t count = link_count_.load(std::memory_order_acquire);
   for (size_t i = 0; i < count; ++i) {
-    if (links_[i]->has_failed()) return true;
+    const mob_rank_t rank = links_[i]->peer() - peers_.first();
+    if (rank >= 0 && rank < peers_.size() && links_[i]->has_failed()) return true;
   }
   return false;
 }

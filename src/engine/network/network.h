@@ -21,6 +21,7 @@
 
 #include "base/settings.h"
 #include "engine/common/peers.h"
+#include "engine/common/sparse_array.h"
 #include "engine/common/thread_entry.h"
 #include "engine/network/link.h"
 #include "engine/network/network_rma.h"
@@ -71,9 +72,8 @@ class Network final : public NetworkServer {
   mob_status_t link(mob_rank_t rank, Link** link);
   // Finds the link; null if there is none yet. Any thread.
   Link* find(mob_rank_t rank) const {
-    return by_rank_ == nullptr
-               ? nullptr
-               : by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+    return by_rank_.empty() ? nullptr
+                            : by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
   }
 
   // Receives, and sends what could not be sent before; returns whether it did something. One thread
@@ -151,12 +151,14 @@ class Network final : public NetworkServer {
   // memory any more. Not called in handlers.
   void give_up(mob_rank_t rank);
 
-  // Whether a link to any rank has failed.
+  // Whether a link to a process of this world has failed.
   bool has_lost_any() const;
 
-  // Every process of the job has come to its end, and all sent messages have arrived. From now on a
-  // process may be gone while another still reports to it.
+  // Every process of this world, and of those connected with it, has come to its end, and all sent
+  // messages have arrived. From now on a process may be gone while another still reports to it.
   void note_all_met() { all_met_.store(true, std::memory_order_relaxed); }
+  // A process that has left in order closes its connections.
+  bool has_left(mob_rank_t rank) { return peers_.has_left(rank); }
   bool have_all_met() const { return all_met_.load(std::memory_order_relaxed); }
 
  private:
@@ -200,8 +202,9 @@ class Network final : public NetworkServer {
   NetworkRma rma_{*this, endpoint_};
 
   std::mutex mutex_;  // guards making links
-  std::unique_ptr<std::atomic<Link*>[]> by_rank_;
-  std::vector<std::unique_ptr<Link>> links_;  // sized once, so that entries do not move
+  SparseArray<std::atomic<Link*>> by_rank_;
+  std::vector<std::unique_ptr<Link>> owned_;
+  SparseArray<Link*> links_;  // in the order of their making; entries do not move
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
   std::atomic<bool> waits_ = false;   // a link holds a report or an answer

@@ -35,7 +35,7 @@ Scheduler::~Scheduler() = default;
 mob_status_t Scheduler::open() {
   const base::Settings& settings = services_.settings;
   policy_ = static_cast<Policy>(settings.number(base::SettingId::kSchedule));
-  by_rank_ = std::make_unique<std::atomic<Queue*>[]>(static_cast<size_t>(services_.peers.size()));
+  by_rank_ = SparseArray<std::atomic<Queue*>>(static_cast<size_t>(services_.peers.most()));
   services_.messages.register_internal(
       InternalHandler::kPacked,
       [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
@@ -196,7 +196,7 @@ void Scheduler::close() {
 
 std::string Scheduler::report() const {
   std::string text;
-  for (mob_rank_t rank = 0; by_rank_ != nullptr && rank < services_.peers.size(); ++rank) {
+  for (mob_rank_t rank = 0; !by_rank_.empty() && rank < services_.peers.bound(); ++rank) {
     Queue* queue = find(rank);
     if (queue == nullptr) continue;
     const Queue::Lock lock(*queue);

@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/common/sparse_array.h"
 #include "engine/progress/completion.h"
 #include "engine/request/link_observer.h"
 #include "engine/rma/operation.h"
@@ -218,7 +219,7 @@ class Scheduler final : public LinkObserver {
   bool is_open_ = false;
   std::atomic<bool> recorded_ = false;
   std::atomic<uint32_t> issuing_ = 0;  // threads in issue_recorded()
-  std::unique_ptr<std::atomic<Queue*>[]> by_rank_;
+  SparseArray<std::atomic<Queue*>> by_rank_;
   // Guards the members below. May be taken with a queue's lock held, never the other way around.
   std::mutex mutex_;
   std::vector<std::unique_ptr<Queue>> queues_;

@@ -169,8 +169,8 @@ struct Scheduler::Queue : AppendRun {
 
 inline Scheduler::Queue* Scheduler::find(mob_rank_t rank) const {
   // Acquire pairs with the release in make_queue().
-  return by_rank_ == nullptr ? nullptr
-                             : by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  return by_rank_.empty() ? nullptr
+                          : by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
 }
 
 }  // namespace mobius::engine

@@ -62,7 +62,7 @@ mob_status_t Team::barrier_inter_host() {
 mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
   const mob_status_t ordered = services_.router.order_transfers();
   // In a job of two, later operations of this process reach the other one later.
-  const bool may_be_done = kind == Kind::kFence && services_.peers.size() == 2;
+  const bool may_be_done = kind == Kind::kFence && services_.peers.bound() == 2;
   Scheduler& scheduler = services_.scheduler;
   {
     const Link::Joined with_the_barrier;

@@ -353,7 +353,7 @@ mob_status_t Teams::release(uint64_t handle) {
 }
 
 void Teams::leave_world() {
-  if (world_->depart()) release_area(world_->area_offset(), world_->size());
+  if (world_->depart()) release_area(world_->area_offset(), world_->local_team().size());
 }
 
 void Teams::close() { world_.reset(); }

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/common/registry.h"
@@ -63,6 +65,17 @@ class Teams {
   Team* find(uint64_t handle) const { return live_.find(handle); }
   Team& world() const { return *world_; }
 
+  // For teams whose members agree in another way. Makes the area of `size` members on this host;
+  // one of them calls it.
+  mob_status_t make_area(mob_rank_t size, uint64_t* offset);
+  // A team with such an area on each host. `id` identifies it on all hosts. Local.
+  mob_status_t open(TeamMap map, mob_rank_t rank, uint64_t area_offset, uint64_t id,
+                    std::unique_ptr<Team>* team) {
+    return adopt(std::move(map), rank, area_offset, id, team);
+  }
+  // No member on this host uses the area any more.
+  void release_area(uint64_t offset, mob_rank_t size);
+
   // This process does not use the world's area any more. The last member frees it.
   void leave_world();
   void close();
@@ -74,12 +87,8 @@ class Teams {
 
   // Lists the members of a team that are on this host; returns whether all are.
   bool find_local_members(const TeamMap& map, std::vector<mob_rank_t>* local_members) const;
-  // Makes the area for a team of `size` members on one host. One member calls it, and each member
-  // then adopts the area.
-  mob_status_t make_area(mob_rank_t size, uint64_t* offset);
   mob_status_t adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
                      std::unique_ptr<Team>* team, Series series = Series::kCalls);
-  void release_area(uint64_t offset, mob_rank_t size);
 
   const TeamServices& services_;
   TeamBackends& backends_;

@@ -8,6 +8,10 @@
 
 namespace mobius::job {
 
+mob_status_t Directory::make_room(mob_rank_t, mob_rank_t) {
+  return base::fail(MOB_ERR_STATE, "this job on several hosts cannot get more processes");
+}
+
 void report_end_of_job() {
   utsname host = {};
   uname(&host);

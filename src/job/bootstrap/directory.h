@@ -7,6 +7,7 @@
 #include <mobius/job.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@ namespace mobius::job {
 // Largest value, and largest sum of the values of one process with their keys.
 inline constexpr size_t kDirectoryValueBytes = 1024;
 inline constexpr size_t kDirectoryBytes = 3072;
+
+struct ControlBlock;
 
 // Every process can fetch after fence() what any process published before it. A published value
 // never changes. One thread calls publish() and fence(); any thread may call the rest.
@@ -39,6 +42,20 @@ class Directory {
 
   // Reports that this process leaves the job in order.
   virtual void leave() = 0;
+
+  // Where the records of worlds are that are spawned later (control.h), by the numbers of their
+  // processes: a segment and its control block. Null if the job cannot get more processes. Values
+  // of their processes are fetched by number; fence() is for each world alone.
+  virtual ControlBlock* worlds() { return nullptr; }
+  virtual int worlds_segment() const { return -1; }
+  // Reserves what `count` more processes from number `first` on need here.
+  virtual mob_status_t make_room(mob_rank_t first, mob_rank_t count);
+  // Whether a process is of this one's world, or of one that a bridge connects with it.
+  virtual bool is_connected(mob_rank_t) { return true; }
+  // Reports that this process comes to its end and uses nothing of others any more.
+  virtual void start_leaving() {}
+  // Whether all processes of other worlds that are connected with this one have done so, or died.
+  virtual bool have_connected_come() { return true; }
 };
 
 // Logs mob_last_error() as the reason why the job ends. Call it before the call that ends the job,

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -14,7 +15,8 @@ namespace mobius::job {
 
 using base::fail;
 
-// The entries of one rank, each with lengths, key and value. Written before a fence, read after it.
+// The entries of one rank, each with lengths, key and value. Written before a fence, or before a
+// message to the reader.
 struct ShmDirectory::Page {
   uint32_t used;
   unsigned char entries[4092];
@@ -30,18 +32,18 @@ struct Entry {
 }  // namespace
 
 ShmDirectory::Page& ShmDirectory::page(mob_rank_t rank) const {
-  return reinterpret_cast<Page*>(pages_)[static_cast<size_t>(rank)];
+  return reinterpret_cast<Page*>(pages_)[static_cast<size_t>(rank) + 1];
 }
 
 mob_status_t ShmDirectory::create(mob_rank_t size, int* descriptor) {
   if (const mob_status_t status = control_create(size, descriptor)) return status;
-  const size_t pages_bytes = static_cast<size_t>(size) * sizeof(Page);
-  mob_status_t status = os::memfd_reserve(*descriptor, kEngineOffset, pages_bytes + sizeof(Page));
+  mob_status_t status =
+      os::memfd_reserve(*descriptor, kEngineOffset, (static_cast<size_t>(size) + 1) * sizeof(Page));
   Secret secret;
   if (status == MOB_OK) status = make_secret(&secret);
-  const auto place = static_cast<off_t>(kEngineOffset + pages_bytes);
-  if (status == MOB_OK && pwrite(*descriptor, secret.data(), secret.size(), place) !=
-                              static_cast<ssize_t>(secret.size())) {
+  if (status == MOB_OK &&
+      pwrite(*descriptor, secret.data(), secret.size(), static_cast<off_t>(kEngineOffset)) !=
+          static_cast<ssize_t>(secret.size())) {
     status = base::fail_errno(MOB_ERR_SYSTEM, errno, "writing the job's secret failed");
   }
   if (status != MOB_OK) ::close(*descriptor);
@@ -50,7 +52,7 @@ mob_status_t ShmDirectory::create(mob_rank_t size, int* descriptor) {
 
 Secret ShmDirectory::secret() const {
   Secret secret;
-  std::memcpy(secret.data(), &page(group_.size()), secret.size());
+  std::memcpy(secret.data(), pages_, secret.size());
   return secret;
 }
 
@@ -58,7 +60,7 @@ mob_status_t ShmDirectory::open(int segment, mob_rank_t rank, const os::WaitPoli
                                 bool pid_is_shared) {
   if (const mob_status_t status = group_.open(segment, rank, pid_is_shared)) return status;
   group_.set_policy(policy);
-  bytes_ = (static_cast<size_t>(group_.size()) + 1) * sizeof(Page);
+  bytes_ = (size_t{kMostLocalPeers} + 1) * sizeof(Page);
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, segment,
                       static_cast<off_t>(kEngineOffset));
   if (memory == MAP_FAILED) {
@@ -104,6 +106,27 @@ mob_status_t ShmDirectory::fetch(mob_rank_t rank, std::string_view key,
   }
   return fail(MOB_ERR_PEER, "rank %d has not published its %.*s", rank,
               static_cast<int>(key.size()), key.data());
+}
+
+mob_status_t ShmDirectory::make_room(mob_rank_t first, mob_rank_t count) {
+  const int segment = group_.segment();
+  const mob_status_t status = control_reserve(segment, first, count);
+  if (status != MOB_OK) return status;
+  return os::memfd_reserve(segment, kEngineOffset + (static_cast<size_t>(first) + 1) * sizeof(Page),
+                           static_cast<size_t>(count) * sizeof(Page));
+}
+
+void ShmDirectory::start_leaving() {
+  // Release pairs with the acquire in Liveness.
+  group_.slot(group_.index()).state.store(ProcessState::kLeaving, std::memory_order_release);
+}
+
+bool ShmDirectory::have_connected_come() {
+  for (mob_rank_t rank = 0; rank < group_.bound(); ++rank) {
+    if (group_.is_own(rank) || !group_.is_connected(rank)) continue;
+    if (!group_.liveness().is_leaving(rank) && !group_.liveness().is_dead(rank)) return false;
+  }
+  return true;
 }
 
 void ShmDirectory::leave() {

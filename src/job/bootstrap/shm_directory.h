@@ -2,14 +2,21 @@
 #pragma once
 
 // The directory of a job on virtual hosts. All processes are on this machine and share one more
-// segment. It has a slot per rank and, behind the slots, one page per rank for the values that the
-// rank publishes and one page for the job's secret. The launcher hands the segment to ranks only.
+// segment. It has a slot per rank and, behind the slots, a page for the job's secret, and one page
+// per rank for the values that the rank publishes. The launcher hands the segment to ranks only.
+// Processes that are spawned get slots and pages, too; kWorldsMemory has what they are told.
 
 #include "job/bootstrap/directory.h"
 #include "job/bootstrap/segment_server.h"
 #include "job/host_group.h"
 
 namespace mobius::job {
+
+// Room for what is asked for when a world is spawned, by its number; sparse, as the segment is.
+inline constexpr size_t kWorldMemoryBytes = size_t{64} << 20;
+constexpr uint64_t world_memory(mob_rank_t first) {
+  return kWindowOffset + static_cast<uint64_t>(first) * kWorldMemoryBytes;
+}
 
 class ShmDirectory final : public Directory {
  public:
@@ -31,6 +38,12 @@ class ShmDirectory final : public Directory {
   bool is_dead(mob_rank_t rank) override { return group_.liveness().is_dead(rank); }
   bool has_left(mob_rank_t rank) override { return group_.liveness().has_left(rank); }
   void leave() override;
+  ControlBlock* worlds() override { return &group_.control(); }
+  int worlds_segment() const override { return group_.segment(); }
+  mob_status_t make_room(mob_rank_t first, mob_rank_t count) override;
+  bool is_connected(mob_rank_t rank) override { return group_.is_connected(rank); }
+  void start_leaving() override;
+  bool have_connected_come() override;
 
  private:
   struct Page;

@@ -299,9 +299,9 @@ void Rendezvous::on_detached(mob_rank_t rank) {
   note(rank, state_in_segment(rank) == job::ProcessState::kLeft ? State::kLeft : State::kLost);
 }
 
-// Spawned ranks are on the only host.
 job::Place Rendezvous::place_of(mob_rank_t rank) const {
-  return rank < layout_.size() ? layout_.place_of(rank) : job::Place{0, rank};
+  if (rank < layout_.size()) return layout_.place_of(rank);
+  return has_virtual_hosts() ? host_worlds_.place_of(rank) : job::Place{0, rank};
 }
 
 const Rendezvous::Segment& Rendezvous::segment_of(mob_rank_t rank) const {
@@ -323,9 +323,7 @@ void Rendezvous::on_abort(const Message& message) {
 }
 
 void Rendezvous::on_spawn(const Message& message) {
-  if (message.version == job::kProtocolVersion && segments_.size() == 1) {
-    worlds_.push_back(message.size);
-  }
+  if (message.version == job::kProtocolVersion) worlds_.push_back(message.size);
 }
 
 void Rendezvous::grow(mob_rank_t size) {
@@ -334,7 +332,9 @@ void Rendezvous::grow(mob_rank_t size) {
 
 void Rendezvous::declare_dead(mob_rank_t rank) {
   if (segments_.empty()) return;
-  job::declare_dead(segment_of(rank).block->slot(place_of(rank).index));
+  // A process that is given up may have no place yet.
+  const job::Place place = place_of(rank);
+  if (place.host >= 0) job::declare_dead(segment_of(rank).block->slot(place.index));
   if (directory_.block != nullptr) job::declare_dead(directory_.block->slot(rank));
 }
 
@@ -350,6 +350,9 @@ bool Rendezvous::welcome(Connection& connection, const Message& hello) {
     return refuse(connection, hello,
                   fmt::format("rank {} is not in 0 ... {}; leave {} as mobius run sets it",
                               hello.rank, size - 1, job::kRankVariable));
+  }
+  if (place_of(hello.rank).host < 0) {
+    return refuse(connection, hello, fmt::format("rank {} has no host", hello.rank));
   }
   Member& member = members_[static_cast<size_t>(hello.rank)];
   if (member.state == State::kJoined) {

@@ -21,6 +21,7 @@
 
 #include "job/bootstrap/local_protocol.h"
 #include "job/control.h"
+#include "job/launch/host_worlds.h"
 #include "job/launch/poller.h"
 
 namespace mobius::launch {
@@ -50,11 +51,7 @@ class Rendezvous {
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  // A segment and where its control block is mapped.
-  struct Segment {
-    int descriptor = -1;
-    job::ControlBlock* block = nullptr;
-  };
+  using Segment = HostSegment;
 
   // Makes the job's secret, its segments and the socket. With several virtual `hosts` each has a
   // segment of its own.
@@ -85,8 +82,23 @@ class Rendezvous {
   std::vector<mob_rank_t> take_worlds() { return std::exchange(worlds_, {}); }
   // There are so many ranks from now on; they never become fewer.
   void grow(mob_rank_t size);
-  // Of the only host; null in a job of several.
-  const Segment* segment() const { return segments_.size() == 1 ? segments_.data() : nullptr; }
+  // The segment with the records of worlds: that of the only host, or the directory's.
+  const Segment& worlds() const { return segments_.size() == 1 ? segments_[0] : directory_; }
+  // In a job on virtual hosts: the hosts, and the processes of spawns on them.
+  bool has_virtual_hosts() const { return segments_.size() > 1; }
+  mob_status_t place_world(mob_rank_t first, std::span<const int32_t> hosts) {
+    return host_worlds_.place(segments_, worlds().block->world(first), first, hosts);
+  }
+  void start_world(mob_rank_t first, mob_rank_t count) {
+    if (has_virtual_hosts()) host_worlds_.start(segments_, first, count);
+  }
+  void fail_world(mob_rank_t first) {
+    if (has_virtual_hosts()) host_worlds_.fail(segments_, first);
+  }
+  // -1: it has none, or this is not a job on virtual hosts.
+  int32_t virtual_host_of(mob_rank_t rank) const {
+    return has_virtual_hosts() ? place_of(rank).host : -1;
+  }
 
   // The changes since the last call, in order.
   std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
@@ -133,6 +145,7 @@ class Rendezvous {
   job::Layout layout_{std::span<const int32_t>()};
   std::vector<Segment> segments_;  // by host
   Segment directory_;              // if there are several hosts
+  HostWorlds host_worlds_;         // … too
   std::vector<Member> members_;
   std::vector<Connection> connections_;
   std::vector<uint32_t> free_;   // slots of connections_

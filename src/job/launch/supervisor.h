@@ -104,7 +104,9 @@ class Supervisor {
   bool give_up(mob_rank_t world, mob_status_t failure, const std::string& reason);
   bool give_up_joining(mob_rank_t rank, std::string_view what);
   void note_ended(mob_rank_t world);
-  job::World& world(mob_rank_t first) { return rendezvous_.segment()->block->world(first); }
+  job::World& world(mob_rank_t first) { return rendezvous_.worlds().block->world(first); }
+  mob_status_t place(mob_rank_t world);
+  std::string host_of(mob_rank_t rank) const;
   void wait_and_handle();
   int timeout_ms() const;
   void on_front();

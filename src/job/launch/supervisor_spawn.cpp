@@ -13,8 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "job/launch/process/limits.h"
 #include "job/launch/supervisor.h"
+#include "job/worlds.h"
 
 namespace mobius::launch {
 namespace {
@@ -33,7 +35,7 @@ bool read_at(int segment, uint64_t offset, void* to, size_t bytes) {
 
 void Supervisor::on_worlds() {
   for (const mob_rank_t first : rendezvous_.take_worlds()) {
-    const Rendezvous::Segment& segment = *rendezvous_.segment();
+    const Rendezvous::Segment& segment = rendezvous_.worlds();
     const mob_rank_t numbers = segment.block->header.numbers.load(std::memory_order_acquire);
     if (first < plan_.options.processes || first >= numbers || numbers > job::kMostLocalPeers) {
       continue;
@@ -48,7 +50,7 @@ void Supervisor::on_worlds() {
 
 void Supervisor::accept_spawn(mob_rank_t first) {
   const World& record = world(first);
-  const int segment = rendezvous_.segment()->descriptor;
+  const int segment = rendezvous_.worlds().descriptor;
   const mob_rank_t end = first + record.size;
   if (record.size < 1 || end > job::kMostLocalPeers) return;
   ranks_.resize(std::max(ranks_.size(), static_cast<size_t>(end)));
@@ -71,9 +73,30 @@ void Supervisor::accept_spawn(mob_rank_t first) {
     give_up(first, MOB_ERR_SYSTEM, "the launcher cannot read the request");
     return;
   }
+  if (const mob_status_t status = place(first)) {
+    give_up(first, status, mob_last_error());
+    return;
+  }
   if (null_input_ < 0) null_input_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   static_cast<void>(raise_descriptor_limit(static_cast<uint64_t>(end), Rendezvous::kMostUnknown));
   spawning_.push_back(std::move(spawn));
+}
+
+// On virtual hosts each process is to be on one of them.
+mob_status_t Supervisor::place(mob_rank_t first) {
+  if (!rendezvous_.has_virtual_hosts()) return MOB_OK;
+  std::vector<mob_rank_t> parents;
+  std::vector<int32_t> hosts;
+  if (!job::read_members(rendezvous_.worlds().descriptor, world(first), &parents, &hosts)) {
+    return base::fail(MOB_ERR_SYSTEM, "the launcher cannot read the request");
+  }
+  return rendezvous_.place_world(first, hosts);
+}
+
+// As the end of "on …".
+std::string Supervisor::host_of(mob_rank_t rank) const {
+  const int32_t host = rendezvous_.virtual_host_of(rank);
+  return host < 0 ? "this host" : fmt::format("virtual host {}", host);
 }
 
 void Supervisor::start_spawned() {
@@ -103,9 +126,9 @@ void Supervisor::start_spawned() {
     if (problem.empty()) {
       ++spawn.next;
     } else {
-      problem = fmt::format("process {} of {}, {}, could not be started on this host: {}",
+      problem = fmt::format("process {} of {}, {}, could not be started on {}: {}",
                             spawn.next - spawn.world, spawn.end - spawn.world, spawn.request.path,
-                            problem);
+                            host_of(spawn.next), problem);
     }
     if (spawn.next == spawn.end || !problem.empty()) {
       end_start(spawn, problem);
@@ -122,6 +145,7 @@ void Supervisor::end_start(const Spawn& spawn, const std::string& problem) {
     give_up(spawn.world, MOB_ERR_SYSTEM, problem);
     return;
   }
+  rendezvous_.start_world(spawn.world, count);
   record.size = count;
   job::change_state(record, WorldState::kAsked, WorldState::kStarted);
 }
@@ -133,12 +157,13 @@ bool Supervisor::give_up(mob_rank_t first, mob_status_t failure, const std::stri
   // The process that spawns may change the state at the same time: to kJoined, or to kFailed when
   // it finds the same death.
   while (state == WorldState::kAsked || state == WorldState::kStarted) {
-    job::write_reason(rendezvous_.segment()->descriptor, record, reason);
+    job::write_reason(rendezvous_.worlds().descriptor, record, reason);
     record.failure = failure;
     if (job::change_state(record, state, WorldState::kFailed)) break;
     state = record.state.load(std::memory_order_acquire);
   }
   if (state == WorldState::kJoined || state == WorldState::kEnded) return false;
+  rendezvous_.fail_world(first);
   for (size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
     if (rank.world != first) continue;
