@@ -245,11 +245,13 @@ mob_status_t engine_stop() {
     static_cast<void>(each->messages().flush_all(Whose::kEveryones));
     each->bridges().announce_end();
   }
+  // A member that waits for this process in a collective call learns it now: it may be one that is
+  // awaited below.
+  for (Engine* each : engines) each->end_calls();
   for (Engine* each : engines) each->bridges().await_ends();
   // Handlers may call any function, so this comes before the library stops being live.
   std::vector<bool> all_met;
   for (Engine* each : engines) {
-    each->end_calls();
     all_met.push_back(quiesce(*each));
     each->start_leaving();
   }
