@@ -109,18 +109,19 @@ typedef int (*mob_exchange_t)(const void* mine, size_t bytes, void* all, void* a
  *
  * Collective over the listed processes only; all pass the same list.
  *
- * @param ranks     ranks of the world, each at most once, among them the caller's. The position in
- *                  the list is the rank in the new team. Read during the call only
+ * @param ranks     numbers of processes (mob_rank()), each at most once, among them the caller's.
+ *                  They are of the caller's world, or of one that mob_spawn() connects with it. The
+ *                  position in the list is the rank in the new team. Read during the call only
  * @param count     length of the list, at least 1
  * @param exchange  called several times, equally often in each listed process, with up to 64 bytes.
  *                  MPI_Allgather() over a communicator of the listed processes is suitable
  * @param argument  passed to `exchange`
  * @param team      out: the team
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK (not a rank of the job), MOB_ERR_ARGUMENT (null,
- *         `count` < 1, a rank listed twice, or the caller is not listed: returns at once),
- *         MOB_ERR_MEMORY, MOB_ERR_SYSTEM (`exchange` failed), MOB_ERR_PEER (the call failed in
- *         another listed process). Unless `exchange` fails, the call fails in all listed processes
- *         or in none.
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK (not a process of the job, or not connected with the
+ *         caller), MOB_ERR_ARGUMENT (null, `count` < 1, a rank listed twice, or the caller is not
+ *         listed: returns at once), MOB_ERR_MEMORY, MOB_ERR_SYSTEM (`exchange` failed),
+ *         MOB_ERR_PEER (the call failed in another listed process). Unless `exchange` fails, the
+ *         call fails in all listed processes or in none.
  *
  * Thread safety: that of `exchange`. Compare MPI-4 MPI_Comm_create_group.
  */

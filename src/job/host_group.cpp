@@ -117,6 +117,11 @@ bool HostGroup::is_connected(mob_rank_t index) const {
   return oldest_of(*block_, world) == oldest_of(*block_, first_);
 }
 
+bool HostGroup::is_foreign(mob_rank_t index) const {
+  const mob_rank_t world = block_->slot(index).world;
+  return world != 0 && block_->world(world).is_foreign.load(std::memory_order_relaxed) != 0;
+}
+
 mob_status_t HostGroup::barrier() {
   if (size() == 1) {
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -64,6 +64,8 @@ class HostGroup {
   // Whether the process has joined and waits for this one at the end, or may do so: it is of the
   // group, or of one that a bridge connects with it, directly or not.
   bool is_connected(mob_rank_t index) const;
+  // Whether the process has come through a port, from another job.
+  bool is_foreign(mob_rank_t index) const;
   ControlBlock& control() const { return *block_; }
   // The descriptor of the segment; -1 if the program has closed it. A system call.
   int segment() const { return segment_.get(); }

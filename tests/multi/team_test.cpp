@@ -145,7 +145,7 @@ TEST(Teams, GatheringChecksItsArguments) {
   expect_error(mob_team_gather(twice, 2, exchange_nothing, nullptr, &team), MOB_ERR_ARGUMENT, call,
                "twice");
   expect_error(mob_team_gather(&nobody, 1, exchange_nothing, nullptr, &team), MOB_ERR_RANK, call,
-               "not in the team");
+               "not in this job");
   expect_error(mob_team_gather(&me, 1, exchange_nothing, nullptr, &team), MOB_ERR_SYSTEM, call,
                "exchange failed");
   if (mob_size() > 1) {

@@ -38,21 +38,46 @@ mob_status_t check_stride(const char* call, const Team& parent, mob_rank_t start
               call, size, start, stride, parent.size() - 1);
 }
 
-mob_status_t check_list(const char* call, const Team& parent, const mob_rank_t* ranks,
-                        mob_rank_t count) {
+// Checks a list of `count` processes, each of which `check` has to accept.
+template <typename Check>
+mob_status_t check_list(const char* call, const mob_rank_t* ranks, mob_rank_t count, Check check) {
   if (const mob_status_t status = check_not_null(call, ranks, "the list of ranks")) return status;
   if (count < 1) {
     return fail(MOB_ERR_ARGUMENT, "%s: a team of %d ranks; it needs at least 1", call, count);
   }
   const std::span<const mob_rank_t> list(ranks, static_cast<size_t>(count));
   for (const mob_rank_t rank : list) {
-    if (const mob_status_t status = check_member(call, parent, rank)) return status;
+    if (const mob_status_t status = check(rank)) return status;
   }
   std::vector<mob_rank_t> sorted(list.begin(), list.end());
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice == sorted.end()) return MOB_OK;
   return fail(MOB_ERR_ARGUMENT, "%s: rank %d is listed twice", call, *twice);
+}
+
+mob_status_t check_list(const char* call, const Team& parent, const mob_rank_t* ranks,
+                        mob_rank_t count) {
+  return check_list(call, ranks, count,
+                    [&](mob_rank_t rank) { return check_member(call, parent, rank); });
+}
+
+// Whether a team of this job can have the process: its shared memory, and its numbers, are the
+// same.
+mob_status_t check_in_job(const char* call, mob_rank_t rank) {
+  if (rank < 0 || rank >= mob_size_) {
+    if (const mob_status_t status = api::rank_error(call, rank)) return status;
+  }
+  engine::Engine& home = engine::engine();
+  const engine::Peers& peers = home.peers();
+  if (&engine::engine_of(rank).engine == &home && peers.is_connected(rank) &&
+      !peers.is_foreign(rank)) {
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_RANK,
+              "%s: rank %d is not a process of this job that is connected with this one; "
+              "mob_bridge_merge() makes teams with those of other jobs",
+              call, rank);
 }
 
 }  // namespace
@@ -120,9 +145,8 @@ mob_status_t mob_team_gather(const mob_rank_t* ranks, mob_rank_t count, mob_exch
   uint64_t handle = 0;
   const mob_status_t status = api::without_exceptions(kCall, [&] {
     engine::Engine& engine = engine::engine();
-    if (const mob_status_t wrong = check_list(kCall, engine.teams().world(), ranks, count)) {
-      return wrong;
-    }
+    const auto check = [&](mob_rank_t rank) { return check_in_job(kCall, rank); };
+    if (const mob_status_t wrong = check_list(kCall, ranks, count, check)) return wrong;
     const std::span<const mob_rank_t> list(ranks, static_cast<size_t>(count));
     if (std::ranges::find(list, engine.peers().rank()) == list.end()) {
       return fail(MOB_ERR_ARGUMENT, "%s: rank %d calls it and is not listed", kCall,
