@@ -109,9 +109,8 @@ typedef int (*mob_exchange_t)(const void* mine, size_t bytes, void* all, void* a
  *
  * Collective over the listed processes only; all pass the same list.
  *
- * @param ranks     numbers of processes (mob_rank()), each at most once, among them the caller's.
- *                  They are of the caller's world, or of one that mob_spawn() connects with it. The
- *                  position in the list is the rank in the new team. Read during the call only
+ * @param ranks     numbers (mob_rank()) of connected processes of the job, each once, the caller's
+ *                  too. The place in the list is the rank in the team. Read during the call only
  * @param count     length of the list, at least 1
  * @param exchange  called several times, equally often in each listed process, with up to 64 bytes.
  *                  MPI_Allgather() over a communicator of the listed processes is suitable

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "engine/common/out_of_memory.h"
 #include "os/sync/futex.h"
@@ -21,7 +22,7 @@ using base::fail;
 std::mutex tags_mutex;                         // guards tags
 std::array<bool, kMostGuests + 1> tags{true};  // those in use; 0 is the process' own job
 
-// Held by a thread that polls for all engines, and by one that ends a guest.
+// Held by a thread that polls for all engines, and by one that ends or pauses guests.
 std::mutex polling;
 thread_local bool polls = false;
 
@@ -306,6 +307,19 @@ void withdraw_from_guests(uint64_t handle) {
     if (found == guest->exposed.end()) continue;
     static_cast<void>(guest->engine->exposures().remove(found->second));
     guest->exposed.erase(found);
+  }
+}
+
+GuestsPause::GuestsPause() : lock_(polling) {
+  for_each_guest([&](Engine& each) {
+    pauses_.push_back(std::make_unique<ThreadPause>(each.network(), each.progress()));
+  });
+}
+
+GuestsPause::~GuestsPause() {
+  for (const std::unique_ptr<ThreadPause>& pause : pauses_) {
+    if (pause->end() == MOB_OK) continue;
+    base::log(base::LogLevel::kError, "%s", mob_last_error());
   }
 }
 

@@ -18,10 +18,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/network/thread_pause.h"
 #include "job/port.h"
 
 namespace mobius::engine {
@@ -112,6 +114,22 @@ void for_each_guest(Visit visit) {
 // program's.
 mob_status_t expose_to_guests(uint64_t handle, uintptr_t address, uint64_t bytes);
 void withdraw_from_guests(uint64_t handle);
+
+// While an object of this class lives, the library runs no threads in other jobs (thread_pause.h).
+class GuestsPause {
+ public:
+  GuestsPause();
+  // Restarts the threads. A thread that cannot be started is a line in the log: until the guest
+  // ends, this process then serves that job only while it is in a call of the library.
+  ~GuestsPause();
+  GuestsPause(const GuestsPause&) = delete;
+  GuestsPause& operator=(const GuestsPause&) = delete;
+
+ private:
+  // No guest ends, and none is added, meanwhile.
+  std::unique_lock<std::mutex> lock_;
+  std::vector<std::unique_ptr<ThreadPause>> pauses_;
+};
 
 // Joins the job at a port, by its text or name, as the guests of this job that a team has. The
 // bridge is one of the guest's engine. Collective over the team; `where` and `seconds` count in the

@@ -2,6 +2,8 @@
 
 #include "exercise.h"
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -263,6 +265,42 @@ void exposed_memory(const Members& all) {
   OK(mob_withdraw(exposure));
 }
 
+// The same, in pages that are moved into shared memory.
+void remapped_memory(const Members& all) {
+  constexpr size_t kSize = size_t{64} << 10;
+  void* const own =
+      mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* const words = static_cast<uint64_t*>(own);
+  words[0] = static_cast<uint64_t>(all.me);
+  words[1] = 0;
+  mob_exposed_t exposure = nullptr;
+  OK(mob_expose(own, kSize, MOB_EXPOSE_REMAP, &exposure));
+  EXPECT(words[0] == static_cast<uint64_t>(all.me));
+  std::vector<void*> addresses(static_cast<size_t>(all.size));
+  OK(mob_publish(all.team, own, addresses.data()));
+  // Twice: the second time inlined.
+  for (int round = 0; round < 2; ++round) {
+    for (mob_rank_t member = 0; member < all.size; ++member) {
+      auto* const there = static_cast<uint64_t*>(addresses[static_cast<size_t>(member)]);
+      uint64_t got = UINT64_MAX;
+      uint64_t old = 0;
+      OK(mob_get8(all.number(member), there, &got));
+      EXPECT(got == static_cast<uint64_t>(member));
+      OK(mob_put8(all.number(member), there + 2 + all.me, value_of(all.me, member)));
+      OK(mob_fetch_add8(all.number(member), there + 1, 1, &old));
+    }
+    OK(mob_team_barrier(all.team));
+    EXPECT(words[1] == static_cast<uint64_t>(all.size) * static_cast<uint64_t>(round + 1));
+    for (mob_rank_t from = 0; from < all.size; ++from) {
+      EXPECT(words[2 + from] == value_of(from, all.me));
+    }
+    OK(mob_team_barrier(all.team));
+  }
+  OK(mob_withdraw(exposure));
+  EXPECT(words[0] == static_cast<uint64_t>(all.me));
+  munmap(own, kSize);
+}
+
 void blocks_of_one_process(const Members& all) {
   std::vector<void*> addresses(static_cast<size_t>(all.size));
   void* block = nullptr;
@@ -277,6 +315,24 @@ void blocks_of_one_process(const Members& all) {
   EXPECT(*static_cast<uint64_t*>(block) == static_cast<uint64_t>(all.size));
   OK(mob_team_barrier(all.team));
   OK(mob_local_free(block));
+}
+
+int exchange_over(const void* mine, size_t bytes, void* all, void* team) {
+  return mob_allgather(*static_cast<mob_team_t*>(team), mine, all, bytes);
+}
+
+// Teams of a list of processes. Those of two jobs have no numbers that mean the same in both.
+void gathered_teams(const Members& all, bool is_one_job) {
+  mob_team_t meeting = all.team;
+  mob_team_t team = MOB_TEAM_NONE;
+  const mob_status_t status =
+      mob_team_gather(all.numbers.data(), all.size, exchange_over, &meeting, &team);
+  EXPECT(status == (is_one_job ? MOB_OK : MOB_ERR_RANK));
+  if (status == MOB_OK) {
+    EXPECT(mob_team_size(team) == all.size && mob_team_rank(team) == all.me);
+    OK(mob_team_barrier(team));
+    OK(mob_team_free(team));
+  }
 }
 
 void teams(const Members& all) {
@@ -296,7 +352,7 @@ void register_exercise() {
   OK(mob_handler_register(kAnswer, on_answer, nullptr));
 }
 
-int exercise(mob_team_t team, bool reaches_blocks) {
+int exercise(mob_team_t team, bool is_one_job) {
   wrong = 0;
   const Members all(team);
   words(all);
@@ -307,8 +363,10 @@ int exercise(mob_team_t team, bool reaches_blocks) {
   epochs(all);
   collectives(all);
   exposed_memory(all);
-  if (reaches_blocks) blocks_of_one_process(all);
+  remapped_memory(all);
+  if (is_one_job) blocks_of_one_process(all);
   teams(all);
+  gathered_teams(all, is_one_job);
   OK(mob_team_barrier(team));
   return wrong;
 }

@@ -7,6 +7,7 @@
 #include <mobius/mobius.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -185,6 +186,28 @@ TEST(Spawn, OneByOneLeavesNothingBehind) {
   mob_mem_t mem = nullptr;
   EXPECT_EQ(mob_mem_alloc(bytes, &mem), MOB_OK) << mob_last_error();
   EXPECT_EQ(mob_mem_free(mem), MOB_OK) << mob_last_error();
+}
+
+// A job of one process has no reason to move the pages before others come.
+TEST(Spawn, MemoryThatWasExposedBeforeIsReached) {
+  constexpr size_t kBytes = 8192;
+  void* const memory =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* const words = static_cast<uint64_t*>(memory);
+  mob_exposed_t exposed = nullptr;
+  EXPECT_EQ(mob_expose(memory, kBytes, MOB_EXPOSE_REMAP, &exposed), MOB_OK) << mob_last_error();
+  words[0] = 42;
+  const mob_bridge_t bridge = spawn("reach", 1);
+  const mob_team_t team = merged(bridge);
+  std::vector<void*> addresses(static_cast<size_t>(mob_team_size(team)));
+  EXPECT_EQ(mob_publish(team, memory, addresses.data()), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_team_barrier(team), MOB_OK) << mob_last_error();
+  EXPECT_EQ(words[1], 43u);
+  EXPECT_EQ(mob_team_free(team), MOB_OK) << mob_last_error();
+  disconnect(bridge);
+  EXPECT_EQ(mob_withdraw(exposed), MOB_OK) << mob_last_error();
+  EXPECT_EQ(words[1], 43u);
+  munmap(memory, kBytes);
 }
 
 TEST(Spawn, TheRootGivesFolderAndEnvironment) {
@@ -388,6 +411,19 @@ int run_child(std::string_view what) {
     expect(mob_team_free(team) == MOB_OK, "mob_team_free");
     disconnect(more);
     exercise_merged();
+  } else if (what == "reach") {
+    const mob_team_t team = merged(mob_parent());
+    std::vector<void*> addresses(static_cast<size_t>(mob_team_size(team)));
+    expect(mob_publish(team, nullptr, addresses.data()) == MOB_OK, "mob_publish");
+    for (mob_rank_t member = 0; member + 1 < mob_team_size(team); ++member) {
+      auto* const words = static_cast<uint64_t*>(addresses[static_cast<size_t>(member)]);
+      const mob_rank_t number = mob_team_number(team, member);
+      uint64_t got = 0;
+      expect(mob_get8(number, words, &got) == MOB_OK && got == 42, "mob_get8");
+      expect(mob_put8(number, words + 1, got + 1) == MOB_OK, "mob_put8");
+    }
+    expect(mob_team_barrier(team) == MOB_OK, "mob_team_barrier");
+    expect(mob_team_free(team) == MOB_OK, "mob_team_free");
   } else if (what == "keep") {
     // Frees nothing.
     void* block = nullptr;

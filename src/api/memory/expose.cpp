@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mobius/expose.h>
 
+#include <optional>
 #include <string>
 
 #include "api/check.h"
@@ -19,9 +20,19 @@ engine::Exposures& exposures() { return engine::engine().exposures(); }
 // Only processes that are ranks themselves take part in other jobs.
 bool may_have_guests() { return engine::thread_engine == nullptr; }
 
+// Calls `move()`, which moves pages, while no thread of the library runs in another job. One that
+// runs a handler is left alone: the engine refuses handlers that move memory.
+template <typename Move>
+mob_status_t with_guests_paused(Move move) {
+  std::optional<engine::GuestsPause> pause;
+  if (may_have_guests() && engine::any_guests() && !base::in_handler) pause.emplace();
+  return move();
+}
+
 mob_status_t withdraw(uint64_t handle) {
   if (may_have_guests()) engine::withdraw_from_guests(handle);
-  return exposures().remove(handle);
+  if (!exposures().has_moved(handle)) return exposures().remove(handle);
+  return with_guests_paused([&] { return exposures().remove(handle); });
 }
 
 // Calls `add(handle)`, which exposes the memory.
@@ -64,7 +75,7 @@ mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed
   }
   return expose("mob_expose", exposed, start, bytes, [&](uint64_t* handle) {
     if (flags == 0) return exposures().add(start, bytes, handle);
-    return exposures().add_moved(start, bytes, handle);
+    return with_guests_paused([&] { return exposures().add_moved(start, bytes, handle); });
   });
 }
 
@@ -88,8 +99,9 @@ mob_status_t mob_expose_heap(size_t bytes, mob_exposed_t* exposed) {
                 "program will allocate",
                 bytes);
   }
-  return expose("mob_expose_heap", exposed, 0, kAddressSpace,
-                [=](uint64_t* handle) { return exposures().add_heap(bytes, handle); });
+  return expose("mob_expose_heap", exposed, 0, kAddressSpace, [=](uint64_t* handle) {
+    return with_guests_paused([&] { return exposures().add_heap(bytes, handle); });
+  });
 }
 
 mob_status_t mob_withdraw(mob_exposed_t exposed) {

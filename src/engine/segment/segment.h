@@ -95,6 +95,12 @@ class Segment {
     return here;
   }
 
+  // Whether the bytes lie in the region that inlined operations on the rank reach now, so that
+  // their address here is `remote`. Any thread.
+  bool is_at_hand(mob_rank_t rank, const void* remote, size_t bytes) const {
+    return target_covers(entry_of(rank), remote, bytes);
+  }
+
   // As reach(), for a caller that updates words by atomic instructions.
   void* reach_word(mob_rank_t rank, const void* remote, size_t bytes) {
     Region region{};

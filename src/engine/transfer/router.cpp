@@ -128,7 +128,9 @@ bool Router::copy_and_tell(const Telling& telling) {
                                reinterpret_cast<uintptr_t>(telling.completion_word);
   if (misaligned % sizeof(uint64_t) != 0) return false;
   const auto find = [&](void* remote, size_t bytes) {
-    return target_covers(rank, remote, bytes) ? remote : paths_.segment.reach(rank, remote, bytes);
+    return paths_.segment.is_at_hand(rank, remote, bytes)
+               ? remote
+               : paths_.segment.reach(rank, remote, bytes);
   };
   uint64_t* word = nullptr;
   if (telling.signal != nullptr) {
@@ -169,7 +171,7 @@ bool Router::run_rows(const mob_transfer_t& transfer) {
     return false;
   }
   const size_t reach = (count - 1) * remote_stride + bytes;
-  void* const there = target_covers(transfer.rank, transfer.remote, reach)
+  void* const there = paths_.segment.is_at_hand(transfer.rank, transfer.remote, reach)
                           ? transfer.remote
                           : paths_.segment.reach(transfer.rank, transfer.remote, reach);
   if (there == nullptr) return false;
@@ -211,8 +213,9 @@ bool Router::accumulate_few(mob_rank_t rank, void* remote, const void* local, si
     return false;
   }
   const size_t bytes = count * element.bytes;
-  void* here =
-      target_covers(rank, remote, bytes) ? remote : paths_.segment.reach(rank, remote, bytes);
+  void* here = paths_.segment.is_at_hand(rank, remote, bytes)
+                   ? remote
+                   : paths_.segment.reach(rank, remote, bytes);
   return here != nullptr &&
          paths_.segment.accumulate_locks().accumulate_few(
              paths_.segment.peers().host_index(rank), reinterpret_cast<uintptr_t>(remote), bytes,
@@ -328,7 +331,7 @@ bool Router::reach_all(mob_rank_t rank, const Shape& shape, ptrdiff_t* delta) {
   const auto reaches = [&](const void* remote, size_t bytes) {
     // Lists name the same region again and again: the cached translation is less than half the
     // work.
-    if (target_covers(rank, remote, bytes)) {
+    if (paths_.segment.is_at_hand(rank, remote, bytes)) {
       *delta = 0;
       return true;
     }

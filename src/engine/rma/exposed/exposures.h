@@ -44,6 +44,11 @@ class Exposures {
   // Exposes all memory, grows the heap by `bytes`, and moves its pages.
   mob_status_t add_heap(uint64_t bytes, uint64_t* handle);
   mob_status_t remove(uint64_t handle);
+  // Whether remove() would move pages.
+  bool has_moved(uint64_t handle) const {
+    const Exposed* exposed = live_.find(handle);
+    return exposed != nullptr && exposed->moved != 0;
+  }
 
   // Whether all of these bytes of a process are exposed. Lock-free; any thread.
   bool covers(mob_rank_t rank, uintptr_t address, size_t bytes) {

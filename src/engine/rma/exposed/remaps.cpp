@@ -19,6 +19,8 @@ namespace {
 
 using base::fail;
 
+constexpr uint64_t kNotMoved = UINT64_MAX;  // the place of pages that are the owner's alone
+
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 // Makes pages shared or private while no thread writes to them. `move` allocates nothing.
@@ -176,7 +178,9 @@ mob_status_t Remaps::move_back(const Moved& moved) {
 void Remaps::publish() {
   std::vector<ListedRange> ranges;
   for (const auto& [address, moved] : moved_) {
-    ranges.push_back({address, moved.end, moved.region.offset + (address - moved.first_page)});
+    const bool is_moved = moved.region.bytes != 0;
+    ranges.push_back({address, moved.end,
+                      is_moved ? moved.region.offset + (address - moved.first_page) : kNotMoved});
   }
   list_.publish(ranges);
 }
@@ -218,6 +222,7 @@ bool Remaps::locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* plac
   }
   place->delta = 0;  // in the owner's own process the address is the same
   if (segment_.peers().is_same_process(rank)) return true;
+  if (range.place == kNotMoved) return false;  // its owner was alone when it exposed the memory
   const void* here =
       segment_.find_here(rank, segment_.address_in(index, range.place), range.end - range.start);
   place->delta = reinterpret_cast<uintptr_t>(here) - range.start;
