@@ -156,16 +156,19 @@ mob_status_t Port::admit(const char* call, const PortWait& wait, Visitor& visito
   if (answer(visitor) != MOB_OK) {
     return fail(MOB_ERR_PEER, "%s: the process that connected has given up, or died", call);
   }
-  std::vector<bool> has_come(static_cast<size_t>(visitor.count));
-  for (mob_rank_t missing = visitor.count - 1; missing > 0;) {
+  const mob_rank_t count = visitor.count;
+  callers->push_back(std::move(visitor.socket));
+  std::vector<bool> has_come(static_cast<size_t>(count));
+  for (mob_rank_t missing = count - 1; missing > 0;) {
     if (members_.empty()) {
-      if (const mob_status_t status = go_on(call, wait, visitor.socket.descriptor())) return status;
+      const mob_status_t status = go_on(call, wait, callers->front().descriptor());
+      if (status != MOB_OK) return status;
       continue;
     }
     Member member = std::move(members_.front());
     members_.pop_front();
     // Others are late, of a connection that was given up.
-    if (member.first != first || member.index < 0 || member.index >= visitor.count ||
+    if (member.first != first || member.index < 0 || member.index >= count ||
         has_come[static_cast<size_t>(member.index)]) {
       continue;
     }
@@ -174,7 +177,6 @@ mob_status_t Port::admit(const char* call, const PortWait& wait, Visitor& visito
     callers->push_back(std::move(member.visitor.socket));
     --missing;
   }
-  callers->push_back(std::move(visitor.socket));
   return MOB_OK;
 }
 

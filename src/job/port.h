@@ -78,8 +78,9 @@ class Port {
 
   // Waits for a process that wants to join. MOB_ERR_PEER when the time is over.
   mob_status_t accept(const char* call, const PortWait& wait, Visitor* visitor);
-  // Lets it and those it speaks for join: they get the numbers from `first` on. `*callers` gets the
-  // connections of all, each of which its process keeps open until all have joined.
+  // Lets it and those it speaks for join: they get the numbers from `first` on. `*callers` (empty)
+  // gets the connections of all that were let in, also when this fails. Each process keeps its own
+  // open until all have joined, or it has given up.
   mob_status_t admit(const char* call, const PortWait& wait, Visitor& visitor, int segment,
                      mob_rank_t first, mob_rank_t others, std::vector<os::UnixSocket>* callers);
   static void refuse(const Secret& key, Visitor& visitor, const char* reason);

@@ -199,6 +199,44 @@ void both_ways() {
   for (const mob_bridge_t bridge : {first, second}) failures += exercise(merged(bridge), false);
 }
 
+// Jobs that connect again and again. Under --full: so many times that any leak shows.
+void cycles() {
+  constexpr int kTimes = 1000;
+  constexpr int kFirst = 50;
+  mobius_test::Resources first{};
+  for (int i = 0; i < kTimes; ++i) {
+    const mob_bridge_t bridge = join();
+    const mob_team_t team = merged(bridge);
+    OK(mob_team_barrier(team));
+    OK(mob_team_free(team));
+    leave(bridge);
+    if (i == kFirst) first = mobius_test::resources();
+  }
+  EXPECT(mobius_test::has_not_grown(first, (kTimes - kFirst) * mob_size()));
+}
+
+// A second bridge to the same job fails, and nothing of it is left.
+void refused() {
+  constexpr int kTimes = 60;
+  constexpr int kFirst = 10;
+  const mob_bridge_t bridge = join();
+  const mob_team_t team = merged(bridge);
+  mobius_test::Resources first{};
+  for (int i = 0; i < kTimes; ++i) {
+    mob_bridge_t second = MOB_BRIDGE_NONE;
+    const mob_status_t status = accepts
+                                    ? mob_accept(MOB_TEAM_WORLD, port, nullptr, &second)
+                                    : mob_connect(MOB_TEAM_WORLD, name.c_str(), nullptr, &second);
+    EXPECT(status != MOB_OK && second == MOB_BRIDGE_NONE);
+    OK(mob_team_barrier(team));
+    if (i == kFirst) first = mobius_test::resources();
+  }
+  EXPECT(mobius_test::has_not_grown(first, (kTimes - kFirst) * mob_size()));
+  failures += exercise(team, false);
+  OK(mob_team_free(team));
+  leave(bridge);
+}
+
 // Sends something that is no greeting to the port's name.
 void shout() {
   sockaddr_un address{};
@@ -338,7 +376,8 @@ struct Step {
 };
 const Step kSteps[] = {{"numbers", numbers}, {"operations", operations}, {"parts", parts},
                        {"reach", reach},     {"strangers", strangers},   {"killed", killed},
-                       {"stay", stay},       {"misuse", misuse},         {"both_ways", both_ways}};
+                       {"stay", stay},       {"misuse", misuse},         {"both_ways", both_ways},
+                       {"cycles", cycles},   {"refused", refused}};
 
 }  // namespace
 

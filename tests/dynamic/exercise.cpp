@@ -3,12 +3,17 @@
 #include "exercise.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 namespace mobius_test {
@@ -346,6 +351,53 @@ void teams(const Members& all) {
 }
 
 }  // namespace
+
+uint64_t segment_bytes() {
+  for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    if (std::filesystem::read_symlink(descriptor, error) != "/memfd:mobius (deleted)") continue;
+    struct stat information{};
+    if (stat(descriptor.path().c_str(), &information) != 0) continue;
+    return static_cast<uint64_t>(information.st_blocks) * 512;
+  }
+  EXPECT(!"the segment was not found");
+  return 0;
+}
+
+Resources resources() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t all = 0;
+  uint64_t resident = 0;
+  uint64_t shared = 0;
+  file >> all >> resident >> shared;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto descriptors = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  return {segment_bytes(), all * page, (resident - shared) * page,
+          static_cast<uint64_t>(descriptors)};
+}
+
+bool has_not_grown(const Resources& before, int cycles) {
+  constexpr uint64_t kOfANumber = uint64_t{24} << 10;
+  constexpr uint64_t kNoise = uint64_t{8} << 20;
+  constexpr uint64_t kMap = uint64_t{1} << 30;  // less than a window, more than heaps of threads
+  const Resources now = resources();
+  const uint64_t numbers = static_cast<uint64_t>(cycles) * kOfANumber;
+  const bool is_same = now.segment_bytes < before.segment_bytes + numbers + kNoise &&
+                       now.address_space_bytes < before.address_space_bytes + kMap &&
+                       now.private_bytes < before.private_bytes + kNoise &&
+                       now.descriptors <= before.descriptors;
+  if (!is_same) {
+    std::fprintf(stderr,
+                 "rank %d, in %d cycles: segment %+lld, address space %+lld, private %+lld bytes, "
+                 "descriptors %+lld\n",
+                 mob_rank(), cycles,
+                 static_cast<long long>(now.segment_bytes - before.segment_bytes),
+                 static_cast<long long>(now.address_space_bytes - before.address_space_bytes),
+                 static_cast<long long>(now.private_bytes - before.private_bytes),
+                 static_cast<long long>(now.descriptors - before.descriptors));
+  }
+  return is_same;
+}
 
 void register_exercise() {
   OK(mob_handler_register(kAsk, on_ask, nullptr));

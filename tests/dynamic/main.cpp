@@ -26,6 +26,7 @@
 #include "exercise.h"
 
 using mobius_test::exercise;
+using mobius_test::segment_bytes;
 
 namespace {
 
@@ -67,19 +68,6 @@ bool any_process(const char* mark) {
     if (name == program && argument == mark) return true;
   }
   return false;
-}
-
-// Memory of the segment that all processes of the job share.
-uint64_t segment_bytes() {
-  for (const auto& descriptor : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code error;
-    if (std::filesystem::read_symlink(descriptor, error) != "/memfd:mobius (deleted)") continue;
-    struct stat information{};
-    if (stat(descriptor.path().c_str(), &information) != 0) continue;
-    return static_cast<uint64_t>(information.st_blocks) * 512;
-  }
-  ADD_FAILURE() << "the segment was not found";
-  return 0;
 }
 
 }  // namespace
@@ -301,6 +289,23 @@ TEST(Cxx, ABridgeIsAnObject) {
   EXPECT_FALSE(static_cast<bool>(bridge));
   EXPECT_THROW(static_cast<void>(mob::Bridge::spawn(mob::Team::world(), "/nowhere/program", 1)),
                mob::Error);
+}
+
+// Run under --full: thousands of processes.
+TEST(DISABLED_Cycles, AThousandSpawnsLeaveNothingBehind) {
+  constexpr int kTimes = 1000;
+  constexpr int kFirst = 50;
+  mobius_test::Resources first{};
+  for (int i = 0; i < kTimes; ++i) {
+    const mob_bridge_t bridge = spawn("exercise_merged", 1);
+    const mob_team_t team = merged(bridge);
+    EXPECT_EQ(exercise(team), 0);
+    EXPECT_EQ(mob_team_free(team), MOB_OK) << mob_last_error();
+    disconnect(bridge);
+    if (i == kFirst) first = mobius_test::resources();
+  }
+  while (any_process("exercise_merged")) usleep(1000);
+  EXPECT_TRUE(mobius_test::has_not_grown(first, kTimes - kFirst));
 }
 
 // These end the job; the test looks at what the launcher makes of it.

@@ -3,8 +3,11 @@
 // and join by the descriptor of the segment. One member, the root, has the port; the others wait
 // for the outcome.
 
+#include <poll.h>
+
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings.h"
@@ -80,6 +83,25 @@ mob_status_t Bridges::admit(const char* call, Team& team, job::Port& port, uint6
   place->count = visitor.count;
   return port.admit(call, wait, visitor, services_.peers.host().segment(), first, team.size(),
                     callers);
+}
+
+void Bridges::abandon(const Place& place, std::vector<os::UnixSocket> callers) {
+  const std::lock_guard lock(abandoned_mutex_);
+  abandoned_.push_back({place, std::move(callers)});
+}
+
+// Gives the memory of failed accepts back whose processes have all given up, or died.
+void Bridges::free_abandoned() {
+  const std::lock_guard lock(abandoned_mutex_);
+  std::erase_if(abandoned_, [&](Abandoned& each) {
+    std::erase_if(each.callers, [](const os::UnixSocket& caller) {
+      pollfd end{caller.descriptor(), POLLIN, 0};
+      return poll(&end, 1, 0) > 0;  // nothing else comes but the end
+    });
+    if (!each.callers.empty()) return false;
+    free_memory(each.place.memory, each.place.chunks);
+    return true;
+  });
 }
 
 }  // namespace mobius::engine

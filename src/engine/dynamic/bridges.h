@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -96,10 +97,20 @@ class Bridges {
   // process does that has not joined yet.
   using Begin = std::function<mob_status_t(Place* place, std::vector<os::UnixSocket>* callers)>;
 
+  // Of an accept that has failed: the memory, and the connections of processes of the other job
+  // that may still look into it. Those close them when they have given up.
+  struct Abandoned {
+    Place place;
+    std::vector<os::UnixSocket> callers;
+  };
+
   mob_status_t grow(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
                     const Begin& begin, uint64_t* handle);
   mob_status_t begin_and_meet(const char* call, Team& team, mob_rank_t root, const Begin& begin,
-                              Place* place, std::unique_ptr<Bridge>* bridge);
+                              Place* place, std::vector<os::UnixSocket>* callers,
+                              std::unique_ptr<Bridge>* bridge);
+  void abandon(const Place& place, std::vector<os::UnixSocket> callers);
+  void free_abandoned();
   mob_status_t admit(const char* call, Team& team, job::Port& port, uint64_t seconds,
                      const std::function<mob_status_t()>& look, Place* place,
                      std::vector<os::UnixSocket>* callers);
@@ -150,6 +161,8 @@ class Bridges {
   Teams& teams_;
   Registry<Bridge> live_;
   Registry<job::Port> ports_;
+  std::mutex abandoned_mutex_;
+  std::vector<Abandoned> abandoned_;
   uint64_t parent_ = 0;
 };
 

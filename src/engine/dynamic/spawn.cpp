@@ -54,10 +54,13 @@ mob_status_t Bridges::grow(const char* call, Team& team, mob_rank_t root, mob_st
   if (mine == MOB_OK) mine = registered.check(call);
   const bool is_root = team.rank() == root;
   Place place;
+  std::vector<os::UnixSocket> callers;
   std::unique_ptr<Bridge> bridge;
+  if (is_root) free_abandoned();
   mob_status_t status = together(call, team, [&] {
     const mob_status_t agreed = team.agree(mine, call);
-    return agreed != MOB_OK ? agreed : begin_and_meet(call, team, root, begin, &place, &bridge);
+    return agreed != MOB_OK ? agreed
+                            : begin_and_meet(call, team, root, begin, &place, &callers, &bridge);
   });
   // Above, a member that dies may fail the call for some. From here on the outcome is the same at
   // all that live, so that they go on alike.
@@ -70,13 +73,17 @@ mob_status_t Bridges::grow(const char* call, Team& team, mob_rank_t root, mob_st
     // Any member may have to do it: the root may be dead.
     if (is_root || team.is_broken()) cancel(place);
     static_cast<void>(team.barrier());
-    // Foreign processes may look into the memory at any later time.
-    if (is_root && !is_foreign && place.chunks != 0 && !team.is_broken()) {
-      free_memory(place.memory, place.chunks);
+    if (is_root && place.chunks != 0 && !team.is_broken()) {
+      if (is_foreign) {
+        abandon(place, std::move(callers));
+      } else {
+        free_memory(place.memory, place.chunks);
+      }
     }
     return fail(status, "%s", text.c_str());
   }
   if (is_root && !is_foreign) services_.peers.job().settle_world(place.first);
+  services_.peers.job().settle_waiting(services_.settings);
   *handle = registered.fill(std::move(bridge));
   return MOB_OK;
 }
@@ -84,10 +91,10 @@ mob_status_t Bridges::grow(const char* call, Team& team, mob_rank_t root, mob_st
 // The steps of grow() after all members have been found ready.
 mob_status_t Bridges::begin_and_meet(const char* call, Team& team, mob_rank_t root,
                                      const Begin& begin, Place* place,
+                                     std::vector<os::UnixSocket>* callers,
                                      std::unique_ptr<Bridge>* bridge) {
   const bool is_root = team.rank() == root;
-  std::vector<os::UnixSocket> callers;
-  if (is_root) place->status = begin(place, &callers);
+  if (is_root) place->status = begin(place, callers);
   std::vector<Place> places;
   mob_status_t status = team.exchange(*place, &places);
   const mob_rank_t root_number = team.map().world_rank(root);
@@ -104,7 +111,7 @@ mob_status_t Bridges::begin_and_meet(const char* call, Team& team, mob_rank_t ro
   if (status == MOB_OK) status = place->status;
   BridgeHeader* header = nullptr;
   if (status == MOB_OK) status = open_memory(place->first, place->bridge, &header);
-  if (status == MOB_OK) status = await_joined(call, *header, place->first, place->count, callers);
+  if (status == MOB_OK) status = await_joined(call, *header, place->first, place->count, *callers);
   if (status == MOB_OK) {
     status = without_exceptions(call, [&] {
       *bridge = make_bridge(*header, place->first, place->count);
