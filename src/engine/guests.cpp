@@ -218,6 +218,24 @@ mob_status_t join(const char* call, Engine& home, const Team& team, const Told& 
   return MOB_OK;
 }
 
+// This process waits for processes of two jobs from now on.
+void wait_with(Engine& home, const Guest& guest) {
+  job::HostGroup& there = guest.engine->peers().host();
+  there.crowding().link(home.peers().host().crowding());
+  home.peers().host().crowding().link(there.crowding());
+  home.peers().job().settle_waiting(home.settings(), &there.policy());
+}
+
+// The guest is off the list.
+void wait_without(Engine& home, const Guest& guest) {
+  job::HostGroup& there = guest.engine->peers().host();
+  there.crowding().unlink(home.peers().host().crowding());
+  home.peers().host().crowding().unlink(there.crowding());
+  const os::WaitPolicy* others = nullptr;
+  for_each_guest([&](Engine& each) { others = &each.peers().host().policy(); });
+  home.peers().job().settle_waiting(home.settings(), others);
+}
+
 }  // namespace
 
 mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
@@ -274,6 +292,7 @@ mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_
   // All have joined, or none has: they met in the other job.
   if (status != MOB_OK) return status;
   *handle = guest->engine->bridges().parent();
+  wait_with(home, *guest);
   // Release pairs with the acquire in find_engine_of().
   guests[tag.get()].store(guest.release(), std::memory_order_release);
   tag.keep();
@@ -358,6 +377,7 @@ void remove_guest(Engine& engine, bool all_met) {
     const std::scoped_lock lock(polling, exposing);
     guests[tag].store(nullptr, std::memory_order_relaxed);
     guests_live.fetch_sub(1, std::memory_order_relaxed);
+    wait_without(*process_engine.kept, *guest);
   }
   // Inlined operations do not reach the window any more.
   for (const mob_rank_t rank : guest->public_numbers) {

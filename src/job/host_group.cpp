@@ -76,8 +76,16 @@ void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
                  static_cast<uint32_t>(first_ + size_), static_cast<uint32_t>(index_));
 }
 
+void HostGroup::set_policy(const os::WaitPolicy& policy, bool spreads) {
+  if (block_ != nullptr) crowding_.set_count(static_cast<uint32_t>(bound()));
+  const std::lock_guard lock(policies_mutex_);
+  os::WaitPolicy& added = policies_.emplace_back(policy);
+  added.crowding = spreads ? &crowding_ : nullptr;
+  policy_.store(&added, std::memory_order_release);  // pairs with the acquire in policy()
+}
+
 void HostGroup::close() {
-  policy_.crowding = nullptr;
+  set_policy(policy());  // the places are about to go
   liveness_.close();
   if (block_ != nullptr && mapped_block_) control_unmap(block_);
   block_ = nullptr;
@@ -139,7 +147,7 @@ mob_status_t HostGroup::barrier() {
     return MOB_OK;
   }
   GroupWatch watch(*block_, liveness_, first_, size_);
-  return os::wait_while_equal(shared.generation, generation, shared.sleepers, policy_, &watch);
+  return os::wait_while_equal(shared.generation, generation, shared.sleepers, policy(), &watch);
 }
 
 mob_status_t HostGroup::agree(mob_status_t mine, const char* what) {

@@ -6,8 +6,11 @@
 
 #include <mobius/job.h>
 
+#include <atomic>
 #include <concepts>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -69,11 +72,12 @@ class HostGroup {
   ControlBlock& control() const { return *block_; }
   // The descriptor of the segment; -1 if the program has closed it. A system call.
   int segment() const { return segment_.get(); }
-  const os::WaitPolicy& policy() const { return policy_; }
-  void set_policy(const os::WaitPolicy& policy) { policy_ = policy; }
-  // From now on a waiting thread that shares its processor with a waiting local peer moves to
-  // another one.
-  void spread() { policy_.crowding = &crowding_; }
+  // Any thread; the result stays valid.
+  const os::WaitPolicy& policy() const { return *policy_.load(std::memory_order_acquire); }
+  // For waits that begin later. With `spreads`, a waiting thread that shares its processor with a
+  // waiting local peer moves to another one. Any thread.
+  void set_policy(const os::WaitPolicy& policy, bool spreads = false);
+  os::Crowding& crowding() { return crowding_; }
   ProcessSlot& slot(mob_rank_t index) const { return block_->slot(index); }
   // How the given processes, which have all joined, fit on the processors that they were allowed
   // when they joined. Every process gets the same answer.
@@ -115,8 +119,10 @@ class HostGroup {
   mob_rank_t size_ = 0;
   BarrierBlock* barrier_ = nullptr;
   os::HeldDescriptor segment_;
-  os::WaitPolicy policy_;
   os::Crowding crowding_;
+  std::mutex policies_mutex_;
+  std::deque<os::WaitPolicy> policies_{os::WaitPolicy{}};  // the last one is in use
+  std::atomic<const os::WaitPolicy*> policy_{&policies_.front()};
   Liveness liveness_;
 };
 

@@ -198,7 +198,7 @@ mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, 
 
 // Some launchers bind each process to processors of its own, others bind all to the same ones, so
 // the processors of one process do not tell how many there are for all.
-void Job::settle_waiting(const Settings& settings) {
+void Job::settle_waiting(const Settings& settings, const os::WaitPolicy* others) {
   std::vector<mob_rank_t> everybody;
   for (mob_rank_t index = 0; index < host_.bound(); ++index) {
     const ProcessState state = host_.slot(index).state.load(std::memory_order_acquire);
@@ -211,12 +211,16 @@ void Job::settle_waiting(const Settings& settings) {
       everybody, [&](mob_rank_t i) { return own.overlaps(host_.slot(i).processors); });
   if (room == os::Room::kSpare && own.count() <= near) room = os::Room::kOneEach;
   if (is_virtual_ && room_alone(size_) == os::Room::kCrowded) room = os::Room::kCrowded;
-  host_.set_policy(wait_policy(settings, room, hosts_));
-  // The processors of processes on other virtual hosts are not known.
-  if (settings.spreads() && host_.size() > 1 && !is_virtual_ && host_.policy().spin_ns != 0 &&
-      room != os::Room::kCrowded) {
-    host_.spread();
+  os::WaitPolicy policy = wait_policy(settings, room, hosts_);
+  if (others != nullptr) {
+    policy.spin_ns = std::min(policy.spin_ns, others->spin_ns);
+    policy.yield_ns = std::min(policy.yield_ns, others->yield_ns);
+    policy.background_spin_ns = std::min(policy.background_spin_ns, others->background_spin_ns);
   }
+  // The processors of processes on other virtual hosts are not known.
+  const bool has_peers = everybody.size() > 1 || others != nullptr;
+  host_.set_policy(policy, settings.spreads() && has_peers && !is_virtual_ && policy.spin_ns != 0 &&
+                               room != os::Room::kCrowded);
 }
 
 // Finds the slot of this process. The block stays mapped while the job lives.

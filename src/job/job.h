@@ -133,8 +133,9 @@ class Job {
   // The hosts are parts of this machine (mobius run --virtual-hosts).
   bool is_virtual() const { return is_virtual_; }
   HostGroup& host() { return host_; }
-  // Sets how long waits of this process spin. Call when all processes of the host have joined.
-  void settle_waiting(const base::Settings& settings);
+  // Sets how long waits of this process spin. Call when all processes of the host have joined, and
+  // when others have. `others`: how this process waits in another job that it is in, or null.
+  void settle_waiting(const base::Settings& settings, const os::WaitPolicy* others = nullptr);
   const HostGroup& host() const { return host_; }
 
  private:

@@ -52,6 +52,27 @@ TEST(Crowding, TheLaterOneLeavesForAProcessorThatNobodyUses) {
   EXPECT_EQ(last.better_than(1, set_of({1}), now), -1);
 }
 
+// A process that is in two jobs waits for the processes of both.
+TEST(Crowding, AProcessInTwoGroupsLooksAtBoth) {
+  Processes home;
+  Processes other;
+  Crowding here;
+  Crowding there;
+  home.open(&here, 0);
+  other.open(&there, 2);
+  const uint64_t now = 1000 * kMs;
+  const cpu_set_t all = set_of({0, 1, 2});
+  other.say(0, 1, now);
+  home.say(1, 2, now);
+  EXPECT_EQ(here.better_than(1, all, now), -1);
+  here.link(there);
+  EXPECT_EQ(here.better_than(1, all, now), 0);
+  here.unlink(there);
+  EXPECT_EQ(here.better_than(1, all, now), -1);
+  there.set_count(0);
+  EXPECT_EQ(there.better_than(1, all, now), -1);
+}
+
 TEST(Crowding, AnOldPlaceIsNoReasonToLeave) {
   Processes processes;
   Crowding last;

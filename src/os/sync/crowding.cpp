@@ -27,8 +27,26 @@ constexpr uint32_t kFreshSteps = 4;
 void Crowding::open(Place* places, size_t distance, uint32_t count, uint32_t own) {
   places_ = reinterpret_cast<unsigned char*>(places);
   distance_ = distance;
-  count_ = count;
+  set_count(count);
   own_ = own;
+}
+
+void Crowding::link(Crowding& other) {
+  const std::lock_guard lock(links_mutex_);
+  links_.push_back(&other);
+}
+
+void Crowding::unlink(Crowding& other) {
+  const std::lock_guard lock(links_mutex_);
+  std::erase(links_, &other);
+}
+
+void Crowding::publish(uint32_t place_of_own) {
+  place(own_).store(place_of_own, std::memory_order_relaxed);
+  const std::lock_guard lock(links_mutex_);
+  for (const Crowding* each : links_) {
+    each->place(each->own_).store(place_of_own, std::memory_order_relaxed);
+  }
 }
 
 void Crowding::yield() {
@@ -42,7 +60,7 @@ void Crowding::yield() {
 
 void Crowding::note_taken(uint64_t before, uint64_t now) {
   const int processor = own_processor();
-  place(own_).store(place_of(processor, now), std::memory_order_relaxed);
+  publish(place_of(processor, now));
   const bool in_a_row = before - last_ns_.load(std::memory_order_relaxed) < kInARowNs;
   last_ns_.store(now, std::memory_order_relaxed);
   const uint32_t taken = in_a_row ? taken_.load(std::memory_order_relaxed) + 1 : 1;
@@ -57,7 +75,7 @@ void Crowding::note_taken(uint64_t before, uint64_t now) {
   const int better = better_than(processor, allowed, now);
   if (better < 0) return;
   move_to_processor(better, allowed);
-  place(own_).store(place_of(better, now), std::memory_order_relaxed);
+  publish(place_of(better, now));
   taken_.store(0, std::memory_order_relaxed);
   const uint64_t pause = pause_ns_.load(std::memory_order_relaxed);
   const bool in_vain = now - left_ns_.load(std::memory_order_relaxed) < 2 * pause;
@@ -74,22 +92,12 @@ uint32_t Crowding::place_of(int processor, uint64_t now_ns) {
 }
 
 int Crowding::better_than(int processor, const cpu_set_t& allowed, uint64_t now_ns) const {
-  const auto number = static_cast<uint32_t>(processor + 1);
-  const uint32_t now = place_of(0, now_ns) >> kProcessorBits;
-  constexpr uint32_t kSteps = UINT32_MAX >> kProcessorBits;  // the steps wrap here
   cpu_set_t free = allowed;
   CPU_CLR(processor, &free);
-  bool shares = false;
-  for (uint32_t index = 0; index < count_; ++index) {
-    if (index == own_) continue;
-    const uint32_t said = place(index).load(std::memory_order_relaxed);
-    const uint32_t theirs = said & kProcessorMask;
-    if (theirs == 0) continue;
-    CPU_CLR(theirs - 1, &free);
-    // Of the processes that share a processor the first stays, so that they do not all leave. Old
-    // places may no longer be true.
-    const bool is_fresh = ((now - (said >> kProcessorBits)) & kSteps) <= kFreshSteps;
-    shares = shares || (index < own_ && theirs == number && is_fresh);
+  bool shares = look(processor, now_ns, &free);
+  {
+    const std::lock_guard lock(links_mutex_);
+    for (const Crowding* each : links_) shares = each->look(processor, now_ns, &free) || shares;
   }
   if (!shares) return -1;
   for (int step = 1; step < CPU_SETSIZE; ++step) {
@@ -97,6 +105,26 @@ int Crowding::better_than(int processor, const cpu_set_t& allowed, uint64_t now_
     if (CPU_ISSET(next, &free)) return next;
   }
   return -1;
+}
+
+bool Crowding::look(int processor, uint64_t now_ns, cpu_set_t* free) const {
+  const auto number = static_cast<uint32_t>(processor + 1);
+  const uint32_t now = place_of(0, now_ns) >> kProcessorBits;
+  constexpr uint32_t kSteps = UINT32_MAX >> kProcessorBits;  // the steps wrap here
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  bool shares = false;
+  for (uint32_t index = 0; index < count; ++index) {
+    if (index == own_) continue;
+    const uint32_t said = place(index).load(std::memory_order_relaxed);
+    const uint32_t theirs = said & kProcessorMask;
+    if (theirs == 0) continue;
+    CPU_CLR(theirs - 1, free);
+    // Of the processes that share a processor the first stays, so that they do not all leave. Old
+    // places may no longer be true.
+    const bool is_fresh = ((now - (said >> kProcessorBits)) & kSteps) <= kFreshSteps;
+    shares = shares || (index < own_ && theirs == number && is_fresh);
+  }
+  return shares;
 }
 
 }  // namespace mobius::os

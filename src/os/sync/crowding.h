@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 namespace mobius::os {
 
@@ -23,6 +25,13 @@ class Crowding {
   // The places of `count` processes, `distance` bytes apart in memory that they share. The memory
   // must outlive this object. `own` is the index of this process.
   void open(Place* places, size_t distance, uint32_t count, uint32_t own);
+  // Others have come. Any thread.
+  void set_count(uint32_t count) { count_.store(count, std::memory_order_relaxed); }
+
+  // This process also waits for the processes of another group, in which it has a place, too: a
+  // waiting thread looks at both from now on, until unlink(). Any thread.
+  void link(Crowding& other);
+  void unlink(Crowding& other);
 
   // Yields the processor once. A thread that has shared the processor with an earlier process
   // several times in a row moves to a processor that none of them is known to use, if there is one.
@@ -39,11 +48,16 @@ class Crowding {
     return *reinterpret_cast<Place*>(places_ + size_t{index} * distance_);
   }
   void note_taken(uint64_t before, uint64_t now);
+  void publish(uint32_t place_of_own);
+  // Takes the processors that others use off `free`. Whether an earlier process shares this one.
+  bool look(int processor, uint64_t now_ns, cpu_set_t* free) const;
 
   unsigned char* places_ = nullptr;
   size_t distance_ = 0;
-  uint32_t count_ = 0;
+  std::atomic<uint32_t> count_ = 0;
   uint32_t own_ = 0;
+  mutable std::mutex links_mutex_;
+  std::vector<Crowding*> links_;
   // Estimates, which threads of this process share.
   std::atomic<uint32_t> taken_ = 0;  // consecutive yields in which another process ran
   std::atomic<uint64_t> last_ns_ = 0;
