@@ -67,7 +67,8 @@ def add(run: SyntheticRun, library: str, job: Job) -> None:
                 share = 0.95 if library == "mobius" else 0.1
                 run.fact(library, text, "hidden", "", share, f"{size} bytes: transfer")
         elif cell.experiment == "spawn-cost":
-            parts = [f"{text}:part={part}" for part in ("spawn", "alive", "disconnect")]
+            first = "spawn" if cell.operation == "spawn" else "connect"
+            parts = [f"{text}:part={part}" for part in (first, "alive", "disconnect")]
         elif cell.experiment == "progress":
             late = library == "mpi" and text == LATE
             run.fact(library, text, "completes", "on-return" if late else "yes", 1e8, "8 bytes")
@@ -614,3 +615,6 @@ def test_each_library_spawns_by_its_own_call(report: tuple[Path, list[str]]) -> 
     assert "Möbius mob_spawn" in text
     assert "Some MPI 1.0 MPI_Comm_spawn" in text
     assert "Möbius mob_bridge_disconnect" in text
+    assert "What connecting costs" in text
+    assert "mob_connect, 2 + 2 processes" in text
+    assert "Some MPI 1.0 mob_connect" not in text

@@ -111,6 +111,9 @@ static int gather(suite_comm_t* comm, const void* mine, void* all, size_t bytes)
 
 static const char* explain(int error) {
   if (error == SUITE_MOBIUS_NEEDS_ONE) return "one process spawns: start it with -n 1";
+  if (error == SUITE_MOBIUS_NO_MEETING)
+    return "two programs meet by --port-file, and this one has none";
+  if (error == SUITE_MOBIUS_NO_SOCKET) return "the other program was not there, or had no socket";
   const char* text = mob_last_error();
   return text[0] != '\0' ? text : mob_status_name((mob_status_t)error);
 }

@@ -17,8 +17,13 @@
     if (error_ != MOB_OK) return error_; \
   } while (0)
 
-/** An error that is not the library's: a job of one process is needed. */
-enum { SUITE_MOBIUS_NEEDS_ONE = -1000 };
+/** Errors that are not the library's: a job of one process is needed; --port-file is; the socket by
+ * which two jobs meet cannot be had. */
+enum {
+  SUITE_MOBIUS_NEEDS_ONE = -1000,
+  SUITE_MOBIUS_NO_MEETING = -1001,
+  SUITE_MOBIUS_NO_SOCKET = -1002
+};
 
 /** State of a communicator: a team, its members' numbers, and what it was merged of, if it was. */
 typedef struct mobius_comm {
@@ -37,6 +42,9 @@ typedef struct mobius_window {
   mob_handle_t handles[256];
   size_t handle_count;
 } mobius_window_t;
+
+/** Meets the other one of two jobs (--port-file), by a port or by a socket. */
+int mobius_meet(const suite_job_t* job, int by_socket, mob_bridge_t* bridge);
 
 static inline mobius_comm_t* mobius_comm_of(const suite_comm_t* comm) { return comm->state; }
 static inline mobius_window_t* mobius_window_of(const suite_window_t* window) {

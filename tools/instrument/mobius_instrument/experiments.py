@@ -354,13 +354,22 @@ def _spawn_cost(s: Setting) -> list[Job]:
     if s.mobius and s.apart:
         return []  # it spawns on one host
     # Open MPI's launcher never reuses the slots of processes that have ended.
-    return [
+    jobs = [
         replace(
             _job("spawn-cost", [_cell(f"spawn-cost:spawn:none:local:n={n}")], (n,), 1),
             together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0, dynamic=True, stall_s=6,
         )
         for n in (1, 2, 3, 4)
     ]  # fmt: skip
+    if not s.mobius:
+        return jobs
+    # Two jobs of n processes each, or two processes with a socket between them.
+    for how, n in (("connect", 1), ("connect", 2), ("join", 1)):
+        job = _job("spawn-cost", [_cell(f"spawn-cost:{how}:none:local:n={n}")], (n,), n)
+        jobs.append(replace(
+            job, together=n, most_repeats=2, seconds=2.0, dynamic=True, two_jobs=True, stall_s=6,
+        ))  # fmt: skip
+    return jobs
 
 
 def _dynamic_comm(s: Setting) -> list[Job]:
@@ -381,6 +390,8 @@ def _dynamic_comm(s: Setting) -> list[Job]:
         if not s.apart:
             spawned = _job("dynamic-comm", cells("spawn"), sizes, 1)
             jobs.append(replace(spawned, together=2, dynamic=True, stall_s=6))
+            two = _job("dynamic-comm", cells("applications", "join"), sizes, 1)
+            jobs.append(replace(two, together=1, dynamic=True, two_jobs=True, stall_s=6))
         return jobs
     # One launch each: a library that fails here often takes the rest of the launch with it. One
     # launch spawns once: Open MPI never reuses the slot of a child that has ended.

@@ -18,6 +18,7 @@ from mobius_instrument.libraries.base import (
     Library,
     Start,
     application_command,
+    as_two_jobs,
     between_hosts,
     cells,
     hash_files,
@@ -84,7 +85,8 @@ def _prepare_mobius(context: Context) -> Library:
     launcher = (mobius, "run", "-n", str(PROCESSES), "--bind", "none")
 
     def start_suite(how: Start) -> tuple[str, ...]:
-        return mobius, "run", "-n", str(how.processes), "--bind", "none", str(suite)
+        job = mobius, "run", "-n", str(how.processes), "--bind", "none", str(suite)
+        return as_two_jobs(job, job) if how.two_jobs else job
 
     def by_messages(processes: int) -> tuple[str, ...]:
         return messages_on_one_host(mobius, processes, str(suite))

@@ -22,6 +22,12 @@ from mobius_instrument.presentation.chapters.base import (
 )
 
 _COUNTS = (1, 2, 3, 4)
+# Two jobs that meet: the transfer of the cell, how many processes each has, and what it is called.
+_MEETINGS = (
+    ("connect", 1, "mob_connect, 1 + 1 processes"),
+    ("connect", 2, "mob_connect, 2 + 2 processes"),
+    ("join", 1, "mob_join, 1 + 1 processes"),
+)
 _PAPER = (
     ("SX-6, within a node", 4.1, 4.9, 5.9, 6.7),
     ("SX-6, between nodes", 18.7, 19.9, 19.8, 19.9),
@@ -80,6 +86,35 @@ def _spawn_table(book: Book) -> tuple[str, list[str]]:
     ]
     head = ["library", "", *(f"{count} spawned" for count in _COUNTS)]
     return tables.table(head, rows, 2), sentences
+
+
+def _meeting_table(book: Book) -> tuple[str, list[str]]:
+    """What it costs that two running jobs connect; nothing where no library was to do so."""
+    rows, sentences = [], []
+    for library, texts in _planned(book, "spawn-cost").items():
+        for how, count, words in _MEETINGS:
+            cell = Cell.parse(f"spawn-cost:{how}:none:local:n={count}")
+            if str(cell) not in texts:
+                continue
+            row, first = [book.head(library), words], None
+            for part in ("connect", "alive", "disconnect"):
+                summary = book.summary(library, cell.part(part), count)
+                first = first or summary
+                row.append(time_cell(summary.median) if summary else _failure(book, library, cell))
+            rows.append(row)
+            if first is not None and (how, count) == ("connect", 1):
+                sentences.append(
+                    f"{book.label(library)} connects two processes in {format_ns(first.median)}."
+                )
+    if not rows:
+        return "", []
+    head = ["library", "", "connected", "a put has completed", "disconnected"]
+    return "<h3>What connecting costs</h3>" + paragraph(
+        "Two jobs that were started one by one connect by a port, or join over a socket; the first"
+        " of six times is left out. Connected: mob_accept or mob_join has returned, from its call"
+        " on. Then both make a team, allocate memory, and one puts into each process of the other;"
+        " disconnected: how long mob_bridge_disconnect takes after that."
+    ) + tables.table(head, rows, 2), sentences
 
 
 def _comm_section(book: Book) -> tuple[str, list[str]]:
@@ -157,6 +192,9 @@ def chapter(book: Book) -> Chapter | None:
             + table
         )
         sentences += said
+        table, said = _meeting_table(book)
+        html += table
+        sentences += said
     if comm:
         section, said = _comm_section(book)
         html += (
@@ -166,7 +204,8 @@ def chapter(book: Book) -> Chapter | None:
                 " communicator, in Möbius mob_spawn and a merged bridge; spawn-inter: messages on"
                 " the intercommunicator. connect: MPI_Comm_accept and MPI_Comm_connect of two"
                 " processes that were started together; applications: the same of two programs that"
-                " were started one by one (--full)."
+                " were started one by one (of MPIs only with --full), in Möbius mob_accept and"
+                " mob_connect; join: mob_join over a socket between two such programs."
             )
             + section
         )
