@@ -121,6 +121,12 @@ def _name(book: Book, variant: Variant) -> str:
     return f"{library}: {words}" if words else library
 
 
+def _spoken(book: Book, variant: Variant) -> str:
+    """The name within a sentence."""
+    words = _words(variant)
+    return book.label(variant.library) + (f" ({words})" if words else "")
+
+
 def _head(book: Book, variant: Variant) -> str:
     dot = tables.dot(book.looks.get(variant.library))
     return dot + escape(_name(book, variant))
@@ -355,7 +361,7 @@ def md_chapter(book: Book) -> Chapter | None:
         if mine is None:
             return
         parts = [
-            f"{format_ratio(found[1])} times as long: {_name(book, found[0])}"
+            f"{_spoken(book, found[0])} takes {format_ratio(found[1])} times as long"
             for one in variants
             if one.cell.operation == "sendrecv" or not one.shares_memory
             if (found := _compared(book, [one], count, size, mine, lambda _: True))
