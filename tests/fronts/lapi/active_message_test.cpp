@@ -212,6 +212,12 @@ TEST(ActiveMessages, AHeaderHandlerThatGivesNothingIsReported) {
   gfence();
   EXPECT_EQ(take_reported(), std::vector<int>{LAPI_ERR_HDR_HNDLR_NOTSET});
   gfence();
+  // The address of a handler elsewhere: nothing is mapped as low as this.
+  ok(LAPI_Amsend(handle, right(), reinterpret_cast<void*>(0x8000), nullptr, 0, nullptr, 0, nullptr,
+                 nullptr, nullptr));
+  gfence();
+  EXPECT_EQ(take_reported(), std::vector<int>{LAPI_ERR_HDR_HNDLR_NOTSET});
+  gfence();
 }
 
 // ---- what handlers may do

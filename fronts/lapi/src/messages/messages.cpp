@@ -4,6 +4,14 @@
 
 #include "messages/messages.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -84,11 +92,33 @@ Function* function_of(const Context& context, uint64_t handler) {
   return reinterpret_cast<Function*>(found);
 }
 
-bool is_missing(Context& context, const void* function, const Wire& wire, unsigned source) {
-  if (function != nullptr) return false;
-  report(context, LAPI_ERR_HDR_HNDLR_NOTSET, INT_ERR, source,
-         "a message names a header handler that LAPI_Addr_set() did not set here");
-  static_cast<void>(wire);
+// Whether this task has memory at the address of a handler. A system call for each new address.
+bool is_mapped(const void* function) {
+  static std::array<std::atomic<const void*>, 8> found{};
+  const auto address = reinterpret_cast<uintptr_t>(function);
+  std::atomic<const void*>& last = found[address / 16 % found.size()];
+  if (last.load(std::memory_order_relaxed) == function) return true;
+  const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char resident = 0;
+  void* page = reinterpret_cast<void*>(address - address % page_bytes);
+  if (mincore(page, 1, &resident) != 0 && errno == ENOMEM) return false;
+  last.store(function, std::memory_order_relaxed);
+  return true;
+}
+
+bool is_missing(Context& context, const void* function, unsigned source) {
+  if (function == nullptr) {
+    report(context, LAPI_ERR_HDR_HNDLR_NOTSET, INT_ERR, source,
+           "a message names a header handler that LAPI_Addr_set() did not set here");
+    return true;
+  }
+  if (is_mapped(function)) return false;
+  char text[LAPI_MAX_ERR_STRING];
+  std::snprintf(text, sizeof text,
+                "a message names a header handler at %p, where this task has no memory: send the "
+                "target's address (LAPI_Address_init()), or link the program with -no-pie",
+                function);
+  report(context, LAPI_ERR_HDR_HNDLR_NOTSET, INT_ERR, source, text);
   return true;
 }
 
@@ -121,7 +151,7 @@ void deliver_plain(const mob_message_t& message, const void* header, Arrival& ar
                    mob_delivery_t* delivery) {
   Context& context = *arrival.context;
   auto* function = function_of<hdr_hndlr_t>(context, arrival.wire.handler());
-  if (is_missing(context, reinterpret_cast<void*>(function), arrival.wire, arrival.source)) return;
+  if (is_missing(context, reinterpret_cast<void*>(function), arrival.source)) return;
   lapi_return_info_t info{};
   info.msg_len = message.payload_bytes;
   info.src = arrival.source;
@@ -167,8 +197,7 @@ void deliver_plain(const mob_message_t& message, const void* header, Arrival& ar
 void vector_arrived(std::unique_ptr<Arrival> arrival, const char* packed, const void* header) {
   Context& context = *arrival->context;
   auto* function = function_of<vhdr_hndlr_t>(context, arrival->wire.handler());
-  if (is_missing(context, reinterpret_cast<void*>(function), arrival->wire, arrival->source))
-    return;
+  if (is_missing(context, reinterpret_cast<void*>(function), arrival->source)) return;
   std::vector<unsigned long> lengths(arrival->wire.vectors() + 1);
   std::memcpy(lengths.data(), packed, arrival->wire.vectors() * sizeof lengths[0]);
   unsigned long left = 0;
