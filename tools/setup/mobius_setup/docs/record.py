@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from mobius_setup.docs import applications
+from mobius_setup.docs import applications, dynamic
 from mobius_setup.docs.others import Others
 from mobius_setup.docs.recording import FOLDER, DocsError, Figure, write
 from mobius_setup.docs.running import LAUNCHES, PROGRAMS, launched, output
@@ -189,29 +189,6 @@ def _scale(root: Path) -> list[Figure]:
                     "first_kib": middle[2], "then_kib": middle[3], "launches": len(launches),
                 }
             )  # fmt: skip
-    return figures
-
-
-def _dynamic(root: Path) -> list[Figure]:
-    """Processes that join a running job: how long they take, and operations with them."""
-    figures: list[Figure] = []
-    for count in (1, 4, 64):
-        launches = []
-        for _ in range(LAUNCHES):
-            text = launched(root, "dynamic_bench", "spawn", str(count), options=("-n", "1"))
-            if (found := re.search(r"spawn \d+: ([\d.]+) ms, put ([\d.]+) ms", text)) is None:
-                raise DocsError(f"dynamic_bench said '{text}'")
-            launches.append([float(value) for value in found.groups()])
-        spawn, put = (statistics.median(values) for values in zip(*launches, strict=True))
-        figures.append(
-            {"key": f"spawn {count}", "spawn_ms": spawn, "put_ms": put, "launches": LAUNCHES}
-        )
-    text = launched(root, "dynamic_bench", "compare")
-    line = re.compile(r"^(.+): ([\d.]+) ([\d.]+) ([\d.]+)$", re.M)
-    for name, world, spawned, ratio in line.findall(text):
-        figures.append(
-            {"key": name, "world_ns": float(world), "ns": float(spawned), "ratio": float(ratio)}
-        )
     return figures
 
 
@@ -426,7 +403,7 @@ PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
     "scheduler-1gbit": lambda root: _scheduler(root, "1gbit"),
     "scheduler": lambda root: _scheduler(root, ""),
     "scale": _scale,
-    "dynamic": _dynamic,
+    "dynamic": dynamic.figures,
     "lapi": lambda root: _beside_native(root, "micro_lapi"),
     "armci": _protocols,
     "shmem": _shmem,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from mobius_setup.docs import application_tables, cray_x1
+from mobius_setup.docs import application_tables, cray_x1, dynamic
 from mobius_setup.docs.markdown import NONE, count_text, ratio_text, table, time_text
 from mobius_setup.docs.recording import FOLDER, DocsError, Figure, Recording, read
 
@@ -307,26 +307,6 @@ def _scale(of: Recording, hosts: Sequence[int]) -> str:
     return table(head, rows, of.source())
 
 
-def _spawning(of: Recording) -> str:
-    rows = [
-        [str(count), *(time_text(one[end] * 1e6) for end in ("spawn_ms", "put_ms"))]
-        for count in (1, 4, 64)
-        for one in (of.need(f"spawn {count}"),)
-    ]
-    head = ("processes", "`mob_spawn()` returns", "a put into each has completed")
-    return table(head, rows, of.source())
-
-
-def _with_spawned(of: Recording) -> str:
-    rows = [
-        [key, time_text(one["world_ns"]), time_text(one["ns"]), ratio_text(one["ratio"])]
-        for key, one in of.figures.items()
-        if "world_ns" in one
-    ]
-    head = ("operation", "in the first job", "with a spawned process", "ratio, by turns")
-    return table(head, rows, of.source())
-
-
 _WORD_BYTES: Final = 8
 _PROCESSES: Final = 2
 # The columns of APEX-Map, as cells begin.
@@ -400,8 +380,9 @@ TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
     "schedule": ("scheduler", _schedule),
     "scale-one-host": ("scale", lambda of: _scale(of, (1,))),
     "scale-between-hosts": ("scale", lambda of: _scale(of, (2, 4))),
-    "spawning": ("dynamic", _spawning),
-    "with-spawned": ("dynamic", _with_spawned),
+    "spawning": ("dynamic", dynamic.spawning),
+    "connecting": ("dynamic", dynamic.connecting),
+    "with-spawned": ("dynamic", dynamic.with_later),
     "lapi": ("lapi", lambda of: _beside_native(of, "LAPI", "operation: native call; LAPI")),
     "lapi-memory": ("libraries", _lapi_memory),
     "armci": ("armci", _armci),
