@@ -82,7 +82,7 @@ void store(const mob_message_t* message, void* /*argument*/, mob_delivery_t* del
   if (message->header_bytes != sizeof(Label)) ++wrong;
   std::memcpy(&storage->label, message->header, sizeof(Label));
   if (storage->label.bytes != message->payload_bytes) ++wrong;
-  if (storage->label.source != message->source) ++wrong;
+  if (storage->label.source != mobius_test::member_of(message->source)) ++wrong;
   if (reinterpret_cast<uintptr_t>(message->header) % 16 != 0) ++wrong;
   storage->bytes.resize(message->payload_bytes);
   delivery->payload = storage->bytes.data();
@@ -252,7 +252,7 @@ TEST(Message, StartedOnesKeepTheirOrder) {
   register_handler(kStarted, [](const mob_message_t* message, void*, mob_delivery_t*) {
     uint64_t number = 0;
     std::memcpy(&number, message->header, sizeof number);
-    if (next[message->source % 64].fetch_add(1) != number) ++disorder;
+    if (next[mobius_test::member_of(message->source) % 64].fetch_add(1) != number) ++disorder;
   });
   barrier();
   constexpr uint64_t kMessages = 300;
@@ -356,8 +356,8 @@ TEST(Message, HandlersStartLargeOnes) {
   static std::atomic<uint64_t> bad;
   answers = bad = 0;
   register_handler(kStoreReplying, [](const mob_message_t* message, void*, mob_delivery_t*) {
-    if (mob_message_send_nbi(message->source, kStoreReply, nullptr, 0, large.data(), large.size(),
-                             nullptr) != MOB_OK) {
+    if (mob_message_send_nbi(mobius_test::member_of(message->source), kStoreReply, nullptr, 0,
+                             large.data(), large.size(), nullptr) != MOB_OK) {
       ++bad;
     }
   });
@@ -389,7 +389,8 @@ TEST(Message, HeadersOfAllSizes) {
   static std::atomic<uint64_t> good;
   good = 0;
   register_handler(kDiscard, [](const mob_message_t* message, void*, mob_delivery_t*) {
-    const auto expected = mobius_test::patterned(message->header_bytes, message->source, 5);
+    const auto expected =
+        mobius_test::patterned(message->header_bytes, mobius_test::member_of(message->source), 5);
     bool same = mobius_test::holds(static_cast<const unsigned char*>(message->header), expected,
                                    expected.size());
     if (message->payload_bytes != 0) {
@@ -436,7 +437,7 @@ TEST(Message, OneThreadsMessagesStartInOrderAndHandlersOneAtATime) {
     if (in_handlers.fetch_add(1) != 0) ++out_of_order;
     Number number;
     std::memcpy(&number, message->header, sizeof number);
-    auto& last = last_number[message->source % 64][number.thread];
+    auto& last = last_number[mobius_test::member_of(message->source) % 64][number.thread];
     if (last.load() + 1 != number.value) ++out_of_order;
     last = number.value;
     --in_handlers;
