@@ -364,7 +364,7 @@ int main(int argc, char** argv) {
   const char* argument = argc > 2 ? argv[2] : "";
   check(mob_init());
   if (strcmp(what, "spawn") == 0) {
-    const mob_bridge_t bridge = mob_parent();
+    mob_bridge_t bridge = mob_parent();
     if (bridge != MOB_BRIDGE_NONE) {
       put_into_children(bridge, 1);
       check(mob_bridge_disconnect(bridge));
