@@ -37,6 +37,14 @@ bool Liveness::make_room(mob_rank_t index) {
   return true;
 }
 
+// A job that spawns again and again has watched many processes, each of which costs a descriptor.
+void Liveness::close_watches_of_gone() {
+  for (size_t index = 0; index < peers_.size(); ++index) {
+    const ProcessState state = state_of(static_cast<mob_rank_t>(index));
+    if (state == ProcessState::kLeft || state == ProcessState::kDead) peers_[index].watch.close();
+  }
+}
+
 bool Liveness::is_dead(mob_rank_t index) {
   const ProcessState state = state_of(index);
   if (state != ProcessState::kLive && state != ProcessState::kLeaving) {
@@ -55,6 +63,7 @@ bool Liveness::is_dead(mob_rank_t index) {
     Peer& peer = peers_[static_cast<size_t>(index)];
     const uint64_t now = os::now_ns();
     if (now < peer.next_look_ns) return false;
+    if (peer.next_look_ns == 0) close_watches_of_gone();
     peer.next_look_ns = now + kLookIntervalNs;
     if (!peer.watch.has_ended(pid, start_time)) return false;
   }

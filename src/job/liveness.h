@@ -35,6 +35,7 @@ class Liveness {
 
  private:
   bool make_room(mob_rank_t index);
+  void close_watches_of_gone();
 
   struct Peer {
     os::ProcessWatch watch;
