@@ -93,7 +93,7 @@ mob_status_t Engine::open(const ThreadSeat* seat, const GuestSeat* guest) {
   if (const mob_status_t status = open_memory(seat, mappings)) return status;
   const mob_status_t status = teams_.open_world(without_exceptions("mob_init", [&] {
     open_parts(mappings);
-    if (guest != nullptr) take_handlers(guest->home->messages());
+    if (guest != nullptr) share_with(*guest->home);
     return open_network();
   }));
   if (status != MOB_OK) return status;
@@ -145,12 +145,13 @@ void Engine::open_parts(const Mappings& mappings) {
   waiter_.open();
 }
 
-// A guest runs the handlers that the program has registered.
-void Engine::take_handlers(Messages& home) {
+// A guest runs the handlers that the program has registered, and counts the program's counters.
+void Engine::share_with(Engine& home) {
   for (unsigned id = 0; id < MOB_MAX_HANDLERS; ++id) {
-    const Handler* const handler = home.handlers().find(id);
+    const Handler* const handler = home.messages().handlers().find(id);
     if (handler != nullptr) messages_.register_handler(id, handler->function, handler->argument);
   }
+  counters_.share(home.counters());
 }
 
 // Opens everything that answers requests before another host can send one.

@@ -228,7 +228,7 @@ class Engine {
 
   void apply_copy_settings() const;
   mob_status_t open(const ThreadSeat* seat, const GuestSeat* guest = nullptr);
-  void take_handlers(Messages& home);
+  void share_with(Engine& home);
   mob_status_t open_memory(const ThreadSeat* seat, Mappings& mappings);
   void open_parts(const Mappings& mappings);
   mob_status_t open_network();

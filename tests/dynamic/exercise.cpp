@@ -21,11 +21,13 @@ namespace {
 
 constexpr unsigned kAsk = 900;
 constexpr unsigned kAnswer = 901;
+constexpr unsigned kCount = 902;
 constexpr size_t kBytes = size_t{1} << 20;
 
 int wrong = 0;
 std::atomic<uint64_t> answers = 0;
 std::atomic<uint64_t> answered_sum = 0;
+mob_counter_t arrived = nullptr;
 
 #define EXPECT(condition)                                                                          \
   do {                                                                                             \
@@ -161,6 +163,10 @@ void on_ask(const mob_message_t* message, void* /*argument*/, mob_delivery_t* /*
   }
 }
 
+void on_count(const mob_message_t* /*message*/, void* /*argument*/, mob_delivery_t* delivery) {
+  delivery->counter = arrived;
+}
+
 void on_answer(const mob_message_t* message, void* /*argument*/, mob_delivery_t* /*delivery*/) {
   uint64_t answer = 0;
   std::memcpy(&answer, message->header, sizeof answer);
@@ -183,6 +189,20 @@ void messages(const Members& all) {
   while (answers < static_cast<uint64_t>(all.size)) OK(mob_poll());
   EXPECT(answered_sum == expected);
   OK(mob_team_barrier(all.team));
+}
+
+// A handler's counter is the program's, whichever job the message came from.
+void counted_messages(const Members& all) {
+  OK(mob_counter_create(&arrived));
+  OK(mob_team_barrier(all.team));
+  for (mob_rank_t to = 0; to < all.size; ++to) {
+    OK(mob_message_send(all.number(to), kCount, nullptr, 0, nullptr, 0, nullptr));
+  }
+  uint64_t left = 1;
+  OK(mob_counter_wait(arrived, static_cast<uint64_t>(all.size), &left));
+  EXPECT(left == 0);
+  OK(mob_team_barrier(all.team));
+  OK(mob_counter_free(arrived));
 }
 
 void locks(const Members& all) {
@@ -406,6 +426,7 @@ bool has_not_grown(const Resources& before, int cycles) {
 void register_exercise() {
   OK(mob_handler_register(kAsk, on_ask, nullptr));
   OK(mob_handler_register(kAnswer, on_answer, nullptr));
+  OK(mob_handler_register(kCount, on_count, nullptr));
 }
 
 int exercise(mob_team_t team, bool is_one_job) {
@@ -415,6 +436,7 @@ int exercise(mob_team_t team, bool is_one_job) {
   blocks(all);
   atomics(all);
   messages(all);
+  counted_messages(all);
   locks(all);
   epochs(all);
   collectives(all);

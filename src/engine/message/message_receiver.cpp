@@ -185,7 +185,7 @@ void MessageReceiver::finish() {
     const TraceScope trace(instrumentation_.timeline(), "completion handler");
     delivery_.handler(given_token_, delivery_.argument);
   }
-  if (delivery_.counter != nullptr) count(services_.peers.rank(), delivery_.counter);
+  if (delivery_.counter != nullptr) services_.counters.count_named(delivery_.counter);
   if (notify_.target_counter != nullptr && !count(services_.peers.rank(), notify_.target_counter) &&
       !services_.peers.is_here(source_)) {
     head_.note_unknown(StreamHead::kUnknownCounter);  // a local peer has checked it when it sent

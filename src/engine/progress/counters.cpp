@@ -76,6 +76,16 @@ void Counters::count(mob_rank_t owner, mob_counter& counter, uint64_t amount) {
   waiter_.ring_after_fence(owner);
 }
 
+void Counters::count_named(mob_counter_t counter) {
+  if (home_ != nullptr) {
+    home_->count_named(counter);
+    return;
+  }
+  const mob_rank_t own = segment_.peers().rank();
+  mob_counter* found = find("a message", own, counter);
+  if (found != nullptr) count(own, *found);
+}
+
 mob_status_t Counters::wait(mob_counter& counter, uint64_t value, uint64_t* left) {
   uint64_t held = 0;
   const auto take = [&] {

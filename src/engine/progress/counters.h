@@ -44,6 +44,13 @@ class Counters {
   // wrote before.
   void count(mob_rank_t owner, mob_counter& counter, uint64_t amount = 1);
 
+  // In the engine of a guest of another job (engine/guests.h): the program's counters are those of
+  // the process' own job.
+  void share(Counters& home) { home_ = &home; }
+
+  // Adds 1 to the counter that a handler of this process named, if it is one.
+  void count_named(mob_counter_t counter);
+
   // Counts a word of this process, or none. The caller rings this process afterwards.
   static void count_word(uint64_t* word) {
     // Sequentially consistent: also the fence in front of the look at sleepers. Pairs with the
@@ -62,6 +69,7 @@ class Counters {
 
   Segment& segment_;
   Waiter& waiter_;
+  Counters* home_ = nullptr;
   std::mutex mutex_;  // guards what follows
   std::vector<mob_counter*> free_;
   size_t made_ = 0;
