@@ -145,13 +145,15 @@ void Engine::open_parts(const Mappings& mappings) {
   waiter_.open();
 }
 
-// A guest runs the handlers that the program has registered, and counts the program's counters.
+// A guest runs the handlers that the program has registered, counts the program's counters, and
+// excludes accumulates of the process' own job.
 void Engine::share_with(Engine& home) {
   for (unsigned id = 0; id < MOB_MAX_HANDLERS; ++id) {
     const Handler* const handler = home.messages().handlers().find(id);
     if (handler != nullptr) messages_.register_handler(id, handler->function, handler->argument);
   }
   counters_.share(home.counters());
+  segment_.accumulate_locks().share(home.segment().accumulate_locks());
 }
 
 // Opens everything that answers requests before another host can send one.

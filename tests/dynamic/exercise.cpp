@@ -290,6 +290,31 @@ void exposed_memory(const Members& all) {
   OK(mob_withdraw(exposure));
 }
 
+// All members add to the same memory of each, its owner too, at once.
+void exposed_sums(const Members& all) {
+  constexpr uint64_t kTimes = 200;
+  constexpr uint64_t kTimesOfOwner = 2000;  // takes about as long
+  std::vector<double> exposed(2048, 0);
+  const std::vector<double> ones(exposed.size(), 1);
+  mob_exposed_t exposure = nullptr;
+  OK(mob_expose(exposed.data(), exposed.size() * sizeof(double), 0, &exposure));
+  std::vector<void*> addresses(static_cast<size_t>(all.size));
+  OK(mob_publish(all.team, exposed.data(), addresses.data()));
+  for (mob_rank_t member = 0; member < all.size; ++member) {
+    OK(mob_team_barrier(all.team));
+    const uint64_t times = member == all.me ? kTimesOfOwner : kTimes;
+    for (uint64_t i = 0; i < times; ++i) {
+      OK(mob_accumulate(all.number(member), addresses[static_cast<size_t>(member)], ones.data(),
+                        ones.size(), MOB_DOUBLE, MOB_SUM));
+    }
+    OK(mob_flush(all.number(member)));
+  }
+  OK(mob_team_barrier(all.team));
+  const uint64_t sum = static_cast<uint64_t>(all.size - 1) * kTimes + kTimesOfOwner;
+  EXPECT(exposed == std::vector<double>(exposed.size(), static_cast<double>(sum)));
+  OK(mob_withdraw(exposure));
+}
+
 // The same, in pages that are moved into shared memory.
 void remapped_memory(const Members& all) {
   constexpr size_t kSize = size_t{64} << 10;
@@ -441,6 +466,7 @@ int exercise(mob_team_t team, bool is_one_job) {
   epochs(all);
   collectives(all);
   exposed_memory(all);
+  exposed_sums(all);
   remapped_memory(all);
   if (is_one_job) blocks_of_one_process(all);
   teams(all);

@@ -86,11 +86,22 @@ Zones admitted_zones(WordsIn words, uintptr_t address) {
 
 WordsIn AccumulateLocks::words_in(mob_rank_t host_index, uintptr_t address) const {
   const uint64_t offset = address - segment_.window().base_of(host_index);
-  return offset < segment_.window().bytes()
-             ? segment_.chunks().words(offset >> kChunkShift).of_block(offset)
-             : segment_.process(host_index)
-                   .stripes[transport::lock_stripe(address)]
-                   .words.of_block(address);
+  if (offset < segment_.window().bytes()) {
+    return segment_.chunks().words(offset >> kChunkShift).of_block(offset);
+  }
+  if (is_at_home(host_index, address)) [[unlikely]] {
+    return home_->words_in(home_->own_index(), address);
+  }
+  return segment_.process(host_index)
+      .stripes[transport::lock_stripe(address)]
+      .words.of_block(address);
+}
+
+mob_rank_t AccumulateLocks::own_index() const { return segment_.peers().host().index(); }
+
+bool AccumulateLocks::is_at_home(mob_rank_t host_index, uintptr_t address) const {
+  return home_ != nullptr && host_index == own_index() &&
+         address - segment_.window().base_of(host_index) >= segment_.window().bytes();
 }
 
 // Several processes may admit the same memory at once, and one may die at it: each process that
@@ -100,6 +111,8 @@ void AccumulateLocks::admit(mob_rank_t host_index, uintptr_t address) {
   Region region{};
   if (offset < segment_.window().bytes() && segment_.chunks().find(offset, &region)) {
     admit_in_window(host_index, offset, region);
+  } else if (is_at_home(host_index, address)) {
+    home_->admit(home_->own_index(), address);
   } else {
     admit_outside(host_index, address);
   }
@@ -280,6 +293,10 @@ bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, s
 void AccumulateLocks::accumulate(mob_rank_t host_index, const transport::Shape& shape,
                                  ptrdiff_t remote_delta,
                                  const transport::Combination& combination) {
+  if (is_at_home(host_index, shape.lowest)) [[unlikely]] {
+    home_->accumulate(home_->own_index(), shape, remote_delta, combination);
+    return;
+  }
   Held held{*this, segment_.peers(), host_index, segment_.process(host_index)};
   const transport::LockTable table{&held, &lock, &unlock, &words};
   transport::accumulate(shape, remote_delta, combination, table);

@@ -32,6 +32,10 @@ class AccumulateLocks {
  public:
   explicit AccumulateLocks(Segment& segment) : segment_(segment) {}
 
+  // In the engine of a guest of another job (engine/guests.h): memory of this process outside the
+  // other job's window has the locks and marks of the process' own job, which guard it there, too.
+  void share(AccumulateLocks& home) { home_ = &home; }
+
   // Which zones of the block at an address of a process of this host are marked or admitted.
   transport::WordsIn words_in(mob_rank_t host_index, uintptr_t address) const;
 
@@ -83,8 +87,12 @@ class AccumulateLocks {
   uint32_t count_admission(const Region& region);
   void wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes);
   void admit_outside(mob_rank_t host_index, uintptr_t address);
+  // Whether `home_` guards the memory.
+  bool is_at_home(mob_rank_t host_index, uintptr_t address) const;
+  mob_rank_t own_index() const;
 
   Segment& segment_;
+  AccumulateLocks* home_ = nullptr;
   std::array<Admissions, kRemembered> admissions_;
 };
 
