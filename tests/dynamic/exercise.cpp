@@ -421,16 +421,17 @@ Resources resources() {
           static_cast<uint64_t>(descriptors)};
 }
 
-bool has_not_grown(const Resources& before, int cycles) {
-  // The places of a number in tables, and the ring of 64 KiB by which it sent messages to each of
-  // two processes, which they keep (docs/decisions/0027-processes-that-join.md).
-  constexpr uint64_t kOfANumber = uint64_t{160} << 10;
-  // Those by which processes that are gone were watched, until the next one is.
-  constexpr uint64_t kWatches = 16;
+bool has_not_grown(const Resources& before, int cycles, int kept_rings) {
+  constexpr uint64_t kOfANumber = uint64_t{24} << 10;
+  constexpr uint64_t kRing = uint64_t{64} << 10;
+  // A process watches a peer by a descriptor, from the first long wait for it until it watches the
+  // next one that comes: those of the last time, and not one for each time.
+  constexpr uint64_t kWatches = 3;
   constexpr uint64_t kNoise = uint64_t{8} << 20;
   constexpr uint64_t kMap = uint64_t{1} << 30;  // less than a window, more than heaps of threads
   const Resources now = resources();
-  const uint64_t numbers = static_cast<uint64_t>(cycles) * kOfANumber;
+  const uint64_t numbers =
+      static_cast<uint64_t>(cycles) * kOfANumber + static_cast<uint64_t>(kept_rings) * kRing;
   const bool is_same = now.segment_bytes < before.segment_bytes + numbers + kNoise &&
                        now.address_space_bytes < before.address_space_bytes + kMap &&
                        now.private_bytes < before.private_bytes + kNoise &&

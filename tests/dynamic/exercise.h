@@ -15,7 +15,7 @@ int exercise(mob_team_t team, bool is_one_job = true);
 // Memory of the segment that all processes of the job share.
 uint64_t segment_bytes();
 
-// What a process has that may leak.
+// How much a process holds of each resource that it could leak.
 struct Resources {
   uint64_t segment_bytes;
   uint64_t address_space_bytes;
@@ -24,8 +24,10 @@ struct Resources {
 };
 Resources resources();
 // Whether they are about the same as before `cycles` times a process came and went. A number is
-// never given out again, and has some pages of its own. Prints what has grown.
-bool has_not_grown(const Resources& before, int cycles);
+// never given out again, and has some pages of its own. Processes of this job keep the rings of
+// `kept_rings` senders that have left (docs/decisions/0027-processes-that-join.md). Prints what has
+// grown.
+bool has_not_grown(const Resources& before, int cycles, int kept_rings);
 
 // For operations that exercise() sends messages with: register before the first member calls it.
 void register_exercise();
