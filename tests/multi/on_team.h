@@ -21,7 +21,8 @@ inline OnTeam on_team;
 
 inline bool is_on_world() { return on_team.numbers.empty(); }
 
-// The number of a member. What is no member is no process.
+// The number by which calls name a member of the team. A rank that the team does not have becomes a
+// number that no process has, so that tests of wrong ranks still pass wrong numbers.
 inline mob_rank_t number_of(mob_rank_t rank) {
   if (is_on_world() || rank < 0) return rank;
   const auto member = static_cast<size_t>(rank);

@@ -66,7 +66,7 @@ TEST_F(WorldRequests, NumbersAreGivenOutOnceAndUsedUp) {
   EXPECT_EQ(first, 4);
 }
 
-// What a process that was spawned publishes is found by its number.
+// A spawned process publishes a value, and others fetch it by the number of that process.
 TEST_F(WorldRequests, ValuesOfSpawnedProcessesAreFetchedByNumber) {
   mob_rank_t first = 0;
   ASSERT_EQ(write_request("call", directory_, request(1), 10, &first), MOB_OK);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The names MPI_X() of the front's functions, by which a program calls them. What they do is in
-// PMPI_X(). Between the two there may be a profiler: a library that defines MPI_X() and goes on
-// with PMPI_X(). One that the loader searches before the front has its turn without our help. One
-// behind the front would miss each call that the front has, so MPI_X() calls its function, which
-// comes back to PMPI_X(). The front itself calls neither.
+// A program calls the front's functions as MPI_X(), which this file defines. The front does its
+// work in PMPI_X(). A profiler is a library that defines MPI_X(), too, and calls PMPI_X() from it.
+// If the loader searches the profiler before the front, the program calls the profiler without our
+// help. If the loader searches it after the front, the program calls the front's MPI_X(), which
+// then calls the profiler's. Inside, the front calls neither MPI_X() nor PMPI_X().
 
 #include <dlfcn.h>
 
