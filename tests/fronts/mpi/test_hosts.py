@@ -38,6 +38,10 @@ def between_hosts(mpi: Mpi, binary: Path, *, count: int = 2) -> Finished:
         pytest.skip("only Hydra starts processes that share no memory with it")
     preload = ["-genv", "LD_PRELOAD", str(mpi.library)]
     settings = {"MOBIUS_INTERFACE": "host0", "UCX_POSIX_USE_PROC_LINK": "n"}
+    if mpi.name == "debian-mpich":
+        # Hydra names both the same host, so a shared window stays with the MPI. There MPICH 4.0.2
+        # hangs in MPI_Win_start() or gets wrong values, without Möbius as well.
+        settings["CHECK_WITHOUT_SHARED"] = "1"
     return mpi.start(count, *_IN_HOST, binary, before=_IN_NETWORK, words=preload, env=settings)
 
 
