@@ -2,6 +2,10 @@
 
 // Several handles, their locks, and arguments that LAPI_Init refuses.
 
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cerrno>
 #include <thread>
 
@@ -134,6 +138,89 @@ TEST(Handles, CompletionThreadsBeginAsAsked) {
   ok(LAPI_Term(other));
   EXPECT_GE(threads_begun, 1);
   EXPECT_LE(threads_begun, 3);
+  gfence();
+}
+
+// ---- the end of a handle
+
+// Opens a handle whose index 1 is a header handler; each task then sends a message to the next one.
+lapi_handle_t open_and_send(hdr_hndlr_t* handler) {
+  lapi_info_t info = {};
+  lapi_handle_t other = 0;
+  ok(LAPI_Init(&other, &info));
+  ok(LAPI_Addr_set(other, reinterpret_cast<void*>(handler), 1));
+  ok(LAPI_Gfence(other));
+  ok(LAPI_Amsend(other, right(), reinterpret_cast<void*>(1), nullptr, 0, nullptr, 0, nullptr,
+                 nullptr, nullptr));
+  return other;
+}
+
+void poll_until(const std::atomic<bool>& flag) {
+  while (!flag.load()) {
+    ok(LAPI_Probe(handle));
+    sched_yield();
+  }
+}
+
+std::atomic<bool> handler_began;
+std::atomic<bool> may_end;
+std::atomic<bool> handler_ended;
+
+void end_handle(lapi_handle_t* hndl, void*) {
+  ok(LAPI_Gfence(*hndl));
+  ok(LAPI_Term(*hndl));
+  refused(LAPI_Fence(*hndl), LAPI_ERR_HNDL_INVALID, "LAPI_Fence");
+  handler_ended = true;
+}
+void* end_later(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_t** comp_h, void**) {
+  *comp_h = end_handle;
+  return nullptr;
+}
+
+TEST(Handles, ACompletionHandlerMayEndItsHandle) {
+  handler_ended = false;
+  static_cast<void>(open_and_send(end_later));
+  poll_until(handler_ended);
+  gfence();
+}
+
+void stay(lapi_handle_t* hndl, void*) {
+  handler_began = true;
+  while (!may_end.load()) usleep(1000);
+  refused(LAPI_Fence(*hndl), LAPI_ERR_HNDL_INVALID, "LAPI_Fence");
+  handler_ended = true;
+}
+void* stay_later(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_t** comp_h, void**) {
+  *comp_h = stay;
+  return nullptr;
+}
+
+TEST(Handles, EndThoughACompletionHandlerStays) {
+  handler_began = may_end = handler_ended = false;
+  const lapi_handle_t other = open_and_send(stay_later);
+  poll_until(handler_began);
+  ok(LAPI_Term(other));
+  may_end = true;
+  poll_until(handler_ended);
+  gfence();
+}
+
+TEST(Handles, EndThoughAThreadGoesOnSending) {
+  const lapi_handle_t other = open_and_send(complete_later);
+  std::atomic<bool> has_begun = false;
+  std::thread sender([&] {
+    int result = LAPI_SUCCESS;
+    while (result == LAPI_SUCCESS) {
+      result = LAPI_Amsend(other, right(), reinterpret_cast<void*>(1), nullptr, 0, nullptr, 0,
+                           nullptr, nullptr, nullptr);
+      has_begun = true;
+      sched_yield();
+    }
+    refused(result, LAPI_ERR_HNDL_INVALID, "LAPI_Amsend");
+  });
+  poll_until(has_begun);
+  ok(LAPI_Term(other));
+  sender.join();
   gfence();
 }
 

@@ -134,5 +134,23 @@ TEST(Recovery, APurgeEndsWaitsThatDoNotPoll) {
   gfence();
 }
 
+// One task exchanges addresses in a thread while the other ones are in a fence.
+TEST(Addresses, MayBeExchangedBesideAFence) {
+  std::vector<void*> all(tasks);
+  const auto exchange = [&] {
+    ok(LAPI_Address_init(handle, reinterpret_cast<void*>(uintptr_t{me} + 1), all.data()));
+  };
+  std::thread thread;
+  if (me == 0) thread = std::thread(exchange);
+  gfence();
+  if (me == 0) {
+    thread.join();
+  } else {
+    exchange();
+  }
+  for (unsigned i = 0; i < tasks; ++i) EXPECT_EQ(reinterpret_cast<uintptr_t>(all[i]), i + 1);
+  gfence();
+}
+
 }  // namespace
 }  // namespace lapi_test

@@ -1,55 +1,80 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "context/completion_threads.h"
 
+#include <chrono>
+
 namespace lapi {
+namespace {
+
+constexpr std::chrono::seconds kPatience(1);
+
+// The pool that the calling thread belongs to.
+constinit thread_local const void* current_pool = nullptr;
+
+}  // namespace
+
+struct CompletionThreads::Pool::Start {
+  std::shared_ptr<Pool> pool;
+  size_t index;
+};
 
 void CompletionThreads::open(int threads, const com_thread_info_t* attributes) {
-  const std::lock_guard lock(mutex_);
-  most_ = threads > 0 ? static_cast<size_t>(threads) : 1;
-  attributes_ = attributes != nullptr ? *attributes : com_thread_info_t{};
-  ending_ = false;
+  pool_ = std::make_shared<Pool>();
+  if (threads > 0) pool_->most = static_cast<size_t>(threads);
+  if (attributes != nullptr) pool_->attributes = *attributes;
 }
 
-void* CompletionThreads::main(void* self) {
-  auto* threads = static_cast<CompletionThreads*>(self);
-  if (threads->attributes_.init_func != nullptr) threads->attributes_.init_func();
-  threads->work();
+bool CompletionThreads::is_inside() { return current_pool != nullptr; }
+
+void* CompletionThreads::Pool::main(void* start) {
+  const std::unique_ptr<Start> mine(static_cast<Start*>(start));
+  Pool& pool = *mine->pool;
+  current_pool = &pool;
+  if (pool.attributes.init_func != nullptr) pool.attributes.init_func();
+  pool.work(mine->index);
   return nullptr;
 }
 
-void CompletionThreads::work() {
-  std::unique_lock lock(mutex_);
+void CompletionThreads::Pool::work(size_t index) {
+  std::unique_lock lock(mutex);
   for (;;) {
-    ++idle_;
-    changed_.wait(lock, [this] { return ending_ || !queue_.empty(); });
-    --idle_;
-    if (queue_.empty()) return;
-    const Work next = queue_.front();
-    queue_.pop_front();
-    ++running_;
+    ++idle;
+    changed.wait(lock, [this] { return ending || !queue.empty(); });
+    --idle;
+    if (ending) return;
+    const Work next = queue.front();
+    queue.pop_front();
+    ++running;
+    threads[index].is_busy = true;
     lock.unlock();
     next.run(next.argument);
     lock.lock();
-    --running_;
-    if (queue_.empty() && running_ == 0) changed_.notify_all();
+    if (ending) return;  // close() left this thread to itself
+    threads[index].is_busy = false;
+    --running;
+    ++ended;
+    if (queue.empty() && running <= 1) changed.notify_all();
   }
 }
 
-bool CompletionThreads::start_one() {
-  threads_.reserve(threads_.size() + 1);  // before a thread exists that must be joined
+bool CompletionThreads::Pool::start_one() {
+  threads.reserve(threads.size() + 1);  // before a thread exists that must be joined
+  auto start = std::make_unique<Start>(shared_from_this(), threads.size());
   pthread_t thread;
-  if (pthread_create(&thread, attributes_.attr, main, this) != 0) return !threads_.empty();
-  threads_.push_back(thread);
+  if (pthread_create(&thread, attributes.attr, main, start.get()) != 0) return !threads.empty();
+  static_cast<void>(start.release());
+  threads.push_back({thread, false});
   return true;
 }
 
 void CompletionThreads::add(Work work) {
   {
-    const std::lock_guard lock(mutex_);
-    const bool enough = idle_ > queue_.size() || threads_.size() >= most_;
-    if (enough || start_one()) {
-      queue_.push_back(work);
-      changed_.notify_all();
+    Pool& pool = *pool_;
+    const std::lock_guard lock(pool.mutex);
+    const bool enough = pool.idle > pool.queue.size() || pool.threads.size() >= pool.most;
+    if (enough || pool.start_one()) {
+      pool.queue.push_back(work);
+      pool.changed.notify_all();
       return;
     }
   }
@@ -57,20 +82,34 @@ void CompletionThreads::add(Work work) {
 }
 
 void CompletionThreads::drain() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return queue_.empty() && running_ == 0; });
+  Pool& pool = *pool_;
+  std::unique_lock lock(pool.mutex);
+  const size_t own = current_pool == &pool ? 1 : 0;
+  const auto is_done = [&] { return pool.queue.empty() && pool.running == own; };
+  for (;;) {
+    const uint64_t before = pool.ended;
+    if (pool.changed.wait_for(lock, kPatience, is_done) || pool.ended == before) return;
+  }
 }
 
 void CompletionThreads::close() {
-  std::vector<pthread_t> threads;
+  std::vector<Pool::Thread> threads;
+  std::deque<Work> unstarted;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return queue_.empty() && running_ == 0; });
-    ending_ = true;
-    threads.swap(threads_);
-    changed_.notify_all();
+    const std::lock_guard lock(pool_->mutex);
+    pool_->ending = true;
+    threads.swap(pool_->threads);
+    unstarted.swap(pool_->queue);
+    pool_->changed.notify_all();
   }
-  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  for (const Work& work : unstarted) work.discard(work.argument);
+  for (const Pool::Thread& thread : threads) {
+    if (thread.is_busy) {
+      pthread_detach(thread.id);
+    } else {
+      pthread_join(thread.id, nullptr);
+    }
+  }
 }
 
 }  // namespace lapi

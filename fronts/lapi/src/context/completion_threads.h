@@ -6,7 +6,9 @@
 #include <lapi.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -16,6 +18,7 @@ class CompletionThreads {
  public:
   struct Work {
     void (*run)(void*);
+    void (*discard)(void*);  // instead of running it
     void* argument;
   };
 
@@ -23,25 +26,42 @@ class CompletionThreads {
   void open(int threads, const com_thread_info_t* attributes);
   // Any thread may call it, also in handlers. If no thread can be started, it runs the work itself.
   void add(Work work);
-  // Waits until all added work has been run.
+  // Waits until all added work has been run, but for the work that called this function. Gives up
+  // when none of it ends for a second: a handler may be blocked for ever.
   void drain();
-  // As drain(), then ends the threads.
+  // Discards work that has not begun, and ends the threads. One that still runs work ends after it.
   void close();
 
- private:
-  static void* main(void* self);
-  void work();
-  bool start_one();
+  // Whether the calling thread is of this kind.
+  static bool is_inside();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Work> queue_;
-  std::vector<pthread_t> threads_;
-  com_thread_info_t attributes_ = {};
-  size_t most_ = 1;
-  size_t idle_ = 0;
-  size_t running_ = 0;
-  bool ending_ = false;
+ private:
+  // Shared by the threads, because one that close() left behind may be there longer than this
+  // object, or see it opened again.
+  struct Pool : std::enable_shared_from_this<Pool> {
+    struct Thread {
+      pthread_t id;
+      bool is_busy;
+    };
+    struct Start;
+
+    static void* main(void* start);
+    void work(size_t index);
+    bool start_one();
+
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Work> queue;
+    std::vector<Thread> threads;
+    com_thread_info_t attributes = {};
+    size_t most = 1;
+    size_t idle = 0;
+    size_t running = 0;
+    uint64_t ended = 0;  // pieces of work
+    bool ending = false;
+  };
+
+  std::shared_ptr<Pool> pool_;
 };
 
 }  // namespace lapi

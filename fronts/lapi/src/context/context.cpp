@@ -15,6 +15,7 @@ namespace lapi {
 
 std::array<Context, kMostHandles + 1> contexts;
 constinit thread_local int handler_depth = 0;
+mob_team_t addresses_team = MOB_TEAM_NONE;
 
 namespace {
 
@@ -50,7 +51,9 @@ int join_job(const char* call) {
   }
   if (const int error = check_mpi(call)) return error;
   // Every address of a task may be a target.
-  if (expose_program() != MOB_OK || register_messages() != MOB_OK) {
+  if (expose_program() != MOB_OK || register_messages() != MOB_OK ||
+      (addresses_team == MOB_TEAM_NONE &&
+       mob_team_split(MOB_TEAM_WORLD, 0, mob_rank(), &addresses_team) != MOB_OK)) {
     return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());
   }
   return LAPI_SUCCESS;
@@ -82,20 +85,33 @@ void begin(Context& context, const lapi_info_t& info) {
     each->sent = each->received = each->bytes_sent = each->bytes_received = 0;
   }
   context.completions.open(info.num_compl_hndlr_thr, info.lapi_thread_attr);
+  context.session.fetch_add(1, std::memory_order_relaxed);
+  context.serving.store(true, std::memory_order_relaxed);
   context.live.store(true, std::memory_order_release);
 }
 
 // Waits until all operations that this task requested, or that others requested of it, are done, as
-// far as the other tasks are alive.
+// far as the other tasks are alive. Threads that go on to send would keep it from ending.
 void settle(Context& context) {
   static_cast<void>(mob_flush_all());
   static_cast<void>(mob_barrier());
+  context.live.store(false, std::memory_order_release);
   context.completions.drain();
   static_cast<void>(mob_flush_all());
   static_cast<void>(mob_barrier());
 }
 
 }  // namespace
+
+Context* find_ending_context(const char* call, lapi_handle_t handle) {
+  if (handle <= kMostHandles && contexts[handle].serving.load(std::memory_order_acquire) &&
+      (handler_depth != 0 || CompletionThreads::is_inside())) {
+    return &contexts[handle];
+  }
+  fail(call, LAPI_ERR_HNDL_INVALID,
+       "handle %u is not one that LAPI_Init() gave, or LAPI_Term() ended it", handle);
+  return nullptr;
+}
 
 int refuse_target(const char* call, const Context& context, unsigned target) {
   if (target >= context.tasks) {
@@ -163,7 +179,10 @@ int fail_by_engine(const char* call, Context& context, unsigned target, mob_stat
       return fail(call, LAPI_ERR_SYSTEM, "%s", text);
     case MOB_ERR_PEER: {
       const int code = fail(call, LAPI_ERR_TIMEOUT, "%s", text);
-      if (context.error_handler != nullptr) report(context, code, COM_ERR, target, text);
+      // While the handle ends, a task that is gone is no surprise.
+      if (context.error_handler != nullptr && context.live.load(std::memory_order_acquire)) {
+        report(context, code, COM_ERR, target, text);
+      }
       return code;
     }
     default:
@@ -225,11 +244,11 @@ LAPI_TWIN(Init)
 extern "C" int PLAPI_Term(lapi_handle_t hndl) {
   constexpr const char* kCall = "LAPI_Term";
   if (const int error = lapi::check_may_wait(kCall)) return error;
+  const std::lock_guard lock(lapi::contexts_mutex);
   Context* context = lapi::find_context(kCall, hndl);
   if (context == nullptr) return LAPI_ERR_HNDL_INVALID;
-  const std::lock_guard lock(lapi::contexts_mutex);
   lapi::settle(*context);
-  context->live.store(false, std::memory_order_release);
+  context->serving.store(false, std::memory_order_release);
   context->completions.close();
   if (!context->interrupts.exchange(true)) static_cast<void>(lapi::allow_interrupts());
   if (--lapi::live_contexts > 0) return LAPI_SUCCESS;

@@ -39,7 +39,11 @@ struct Statistics {
 
 struct Context {
   lapi_handle_t handle = 0;
+  // Whether any thread may use the handle: until all tasks are in LAPI_Term().
   std::atomic<bool> live = false;
+  // Whether messages are taken, and handlers may use it: until LAPI_Term() has run them.
+  std::atomic<bool> serving = false;
+  std::atomic<unsigned> session = 0;  // counts the uses of this object; a handler may outlive one
   std::atomic<bool> checks = true;
   std::atomic<bool> any_purged = false;
   unsigned tasks = 0;
@@ -72,6 +76,10 @@ struct Context {
 
 extern std::array<Context, kMostHandles + 1> contexts;  // by handle; index 0 is never live
 
+// The context of a handle that LAPI_Term() ends, for a handler that runs meanwhile; else null, with
+// the error recorded.
+[[gnu::cold]] Context* find_ending_context(const char* call, lapi_handle_t handle);
+
 // The context of a handle; null if there is none, with the error recorded.
 inline Context* find_context(const char* call, lapi_handle_t handle) {
   if (handle <= kMostHandles) [[likely]] {
@@ -80,9 +88,7 @@ inline Context* find_context(const char* call, lapi_handle_t handle) {
       return &found;
     }
   }
-  fail(call, LAPI_ERR_HNDL_INVALID,
-       "handle %u is not one that LAPI_Init() gave, or LAPI_Term() ended it", handle);
-  return nullptr;
+  return find_ending_context(call, handle);
 }
 
 // LAPI_SUCCESS, or the reason why a task cannot be a target.
@@ -101,6 +107,10 @@ inline int check_target(const char* call, const Context& context, unsigned targe
 // An error that no call can return: calls the user's handler, or ends the job.
 [[gnu::cold]] void report(Context& context, int code, lapi_err_t type, unsigned task,
                           const char* text);
+
+// All tasks, for the calls that exchange addresses: they must not meet the barrier of a
+// LAPI_Gfence() that another thread, or another task, is in at the same time.
+extern mob_team_t addresses_team;
 
 // Whether a task has ended that was not purged; `*task` becomes that task.
 bool a_task_ended(const Context& context, unsigned* task);

@@ -33,6 +33,7 @@ struct Arrival {
   WireCounters counters;
   mob_token_t token;
   unsigned source;
+  unsigned session;  // of the context
   compl_hndlr_t* handler = nullptr;
   void* argument = nullptr;
   lapi_ret_flags_t where = LAPI_NORMAL;
@@ -48,6 +49,10 @@ struct Arrival {
 // Finishes a message: all data has arrived, and no handler is left to run.
 void finish(const Arrival& arrival) {
   Context& context = *arrival.context;
+  // LAPI_Term() does not wait for ever for a handler.
+  if (!context.serving.load(std::memory_order_acquire) || context.session != arrival.session) {
+    return;
+  }
   count(reinterpret_cast<lapi_cntr_t*>(arrival.counters.target), arrival.source);
   Statistics::add(context.receives_completed, 1);
   if (arrival.counters.completion == 0) return;
@@ -73,6 +78,8 @@ void run_in_thread(void* argument) {
   run_handler(*arrival);
 }
 
+void discard(void* argument) { delete static_cast<Arrival*>(argument); }
+
 // The data is in its place.
 void complete(std::unique_ptr<Arrival> arrival) {
   if (arrival->handler == nullptr || arrival->where != LAPI_NORMAL) {
@@ -81,7 +88,7 @@ void complete(std::unique_ptr<Arrival> arrival) {
     return;
   }
   CompletionThreads& threads = arrival->context->completions;
-  threads.add({run_in_thread, arrival.release()});
+  threads.add({run_in_thread, discard, arrival.release()});
 }
 
 template <typename Function>
@@ -265,7 +272,7 @@ void message_arrived(const mob_message_t* message, void*, mob_delivery_t* delive
   }
   const auto source = static_cast<unsigned>(message->source);
   Context& context = contexts[wire.handle()];
-  if (!context.live.load(std::memory_order_acquire)) return;  // it was terminated
+  if (!context.serving.load(std::memory_order_acquire)) return;  // it was terminated
   if (wire.form() == Form::kCompleted) {
     Statistics::add(context.sends_completed, 1);
     count(reinterpret_cast<lapi_cntr_t*>(counters.completion), source);
@@ -280,6 +287,7 @@ void message_arrived(const mob_message_t* message, void*, mob_delivery_t* delive
   arrival.counters = counters;
   arrival.token = message->token;
   arrival.source = source;
+  arrival.session = context.session.load(std::memory_order_relaxed);
   try {
     if (wire.form() == Form::kPlain) {
       deliver_plain(*message, header, arrival, delivery);

@@ -31,7 +31,7 @@ int publish(const char* call, lapi_handle_t hndl, const void* mine, void** all) 
   if (all == nullptr) return fail(call, LAPI_ERR_RET_PTR_NULL, "the table is null");
   if (const int error = check_may_wait(call)) return error;
   if (const int error = check_mpi(call)) return error;
-  const mob_status_t status = mob_publish(MOB_TEAM_WORLD, mine, all);
+  const mob_status_t status = mob_publish(addresses_team, mine, all);
   if (status == MOB_OK) return LAPI_SUCCESS;
   unsigned task = 0;
   static_cast<void>(a_task_ended(*context, &task));
