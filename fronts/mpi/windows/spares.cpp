@@ -2,6 +2,7 @@
 #include "windows/spares.h"
 
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -13,15 +14,28 @@ namespace {
 
 // Programs that make windows again and again have few at a time.
 constexpr size_t kMostSpares = 4;
-// More is not kept from the program's next allocations, and clearing costs as much as making it.
-constexpr uint64_t kMostSpareBytes = uint64_t{1} << 20;
+// More is not kept from the program's next allocations. To clear memory takes a fraction of the
+// time that the kernel needs to take it away and to give it again page by page.
+constexpr uint64_t kMostSpareBytes = uint64_t{32} << 20;
+
+uint64_t bytes_of(const std::vector<Spare>& spares) {
+  uint64_t sum = 0;
+  for (const Spare& spare : spares) {
+    if (spare.memory == nullptr) continue;
+    sum += std::accumulate(spare.bytes.begin(), spare.bytes.end(), uint64_t{0});
+  }
+  return sum;
+}
 
 // All members decide alike, by the sizes of all.
 void keep_memory(Window* window, Spare* spare) {
-  uint64_t sum = 0;
-  for (int i = 0; i < window->size; ++i) sum += window->targets[i].bytes;
-  if (window->memory == nullptr || sum > kMostSpareBytes) return;
-  for (int i = 0; i < window->size; ++i) spare->bytes.push_back(window->targets[i].bytes);
+  if (window->memory == nullptr) return;
+  uint64_t sum = bytes_of(window->members->spares);
+  for (int i = 0; i < window->size; ++i) {
+    spare->bytes.push_back(window->targets[i].bytes);
+    if (__builtin_add_overflow(sum, window->targets[i].bytes, &sum)) return;
+  }
+  if (sum > kMostSpareBytes) return;
   const uint64_t mine = window->targets[window->rank].bytes;
   if (mine != 0) {
     remove_own_memory(window->base);
@@ -31,7 +45,7 @@ void keep_memory(Window* window, Spare* spare) {
   spare->memory = std::exchange(window->memory, nullptr);
 }
 
-// Takes back what the program gave to the window's handle.
+// The next window must not show a name or an error handler that the program gave to this one.
 void renew_carrier(const Window& window) {
   if (window.has_handler) {
     static_cast<void>(real::Win_set_errhandler(window.carrier, MPI_ERRORS_ARE_FATAL));

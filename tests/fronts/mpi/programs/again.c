@@ -122,6 +122,21 @@ static void check_as_new(MPI_Comm comm) {
   MPI(MPI_Win_free_keyval(&keyval));
 }
 
+/* The memory of a freed window is that of the next one, and as new. */
+static void check_memory(MPI_Comm comm) {
+  const MPI_Aint bytes = 4 << 20;
+  for (int round = 0; round < 3; ++round) {
+    MPI_Win win;
+    char* mine;
+    MPI_Aint nonzero = 0;
+    MPI(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm, &mine, &win));
+    for (MPI_Aint i = 0; i < bytes; ++i) nonzero += mine[i] != 0;
+    CHECK(nonzero == 0);
+    memset(mine, 1, (size_t)bytes);
+    MPI(MPI_Win_free(&win));
+  }
+}
+
 int main(int argc, char** argv) {
   check_begin(&argc, &argv);
   MPI_Comm half, kept;
@@ -139,7 +154,10 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 8; ++i) MPI(MPI_Win_free(&several[(3 * i) % 8]));
   }
   MPI(MPI_Comm_free(&half));
-  if (argc > 1) check_as_new(MPI_COMM_WORLD);
+  if (argc > 1) {
+    check_as_new(MPI_COMM_WORLD);
+    check_memory(MPI_COMM_WORLD);
+  }
   /* The communicator `kept` and MPI_COMM_WORLD end with the MPI. */
   return check_end("again");
 }
