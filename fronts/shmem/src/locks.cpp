@@ -7,6 +7,7 @@
 //   lower half    in the home PE only: the PE that came last, plus 1; 0: the lock is free
 //
 // All updates are of the whole word, because updates of parts would not be atomic against them.
+// The two upper fields are zero in a PE that neither has the lock nor waits for it.
 
 #include "locks.h"
 
@@ -122,8 +123,12 @@ class Lock {
 template <typename Word>
 void set_lock(Word* lock, const char* call) {
   const Lock<Word> found(lock, call);
-  found.change_own(found.kLast, found.kWaits);
+  found.change_own(~Word{0}, found.kWaits);
   const Word before = found.replace_last(found.me(), nullptr);
+  if (before == found.me()) {
+    die(call, "lock %p is set by this PE already, or one of its threads waits for it",
+        static_cast<void*>(lock));
+  }
   if (before == 0) {
     found.change_own(~found.kWaits, 0);
     return;
@@ -135,7 +140,6 @@ void set_lock(Word* lock, const char* call) {
 template <typename Word>
 int test_lock(Word* lock, const char* call) {
   const Lock<Word> found(lock, call);
-  found.change_own(found.kLast, 0);
   constexpr Word kFree = 0;
   return found.replace_last(found.me(), &kFree) == 0 ? 0 : 1;
 }

@@ -341,6 +341,27 @@ static void locks(void) {
   shmem_free(on_heap);
 }
 
+/* The PE that has a lock tests it while another waits: it is set, and the other gets it afterwards.
+ * Of two locks in a row each has its home in another PE. */
+static void tested_by_its_owner(void) {
+  static long two[2];
+  int i;
+  for (i = 0; i < 2 && pes > 1; ++i) {
+    if (me == 0) {
+      const long alone = (shmem_set_lock(&two[i]), shmem_long_atomic_fetch(&two[i], 0));
+      shmem_barrier_all();
+      shmem_long_wait_until(&two[i], SHMEM_CMP_NE, alone);
+      CHECK(shmem_test_lock(&two[i]) == 1);
+      shmem_clear_lock(&two[i]);
+    } else {
+      shmem_barrier_all();
+      shmem_set_lock(&two[i]);
+      shmem_clear_lock(&two[i]);
+    }
+  }
+  shmem_barrier_all();
+}
+
 /* Active sets of all PEs, of the even ones, and of one. */
 static void check_active_set(int start, int log_stride, int size) {
   static long p_sync[SHMEM_SYNC_SIZE];
@@ -448,6 +469,7 @@ int main(void) {
     quiets();
     threads();
     locks();
+    tested_by_its_owner();
     active_sets();
     old_names();
     shmem_finalize();
