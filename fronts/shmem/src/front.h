@@ -90,6 +90,10 @@ class InContext {
 void check_team(shmem_team_t team, const char* call);
 // The same of a context that is not the default one.
 void check_context(shmem_ctx_t ctx, const char* call);
+// For calls that do nothing with an invalid team or context: false for one of these. With
+// SHMEM_DEBUG=1, ends the job if it was destroyed or never made.
+bool is_valid(shmem_team_t team, const char* call);
+bool is_valid(shmem_ctx_t ctx, const char* call);
 
 // Parts of set-up and its end, each collective.
 void open_heap(const char* call);

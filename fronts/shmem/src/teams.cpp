@@ -78,9 +78,9 @@ void fill(shmem_ctx_t ctx, ContextRest* rest) {
   ctx->more = rest;
 }
 
-int create_context(shmem_team_t team, shmem_ctx_t* ctx) {
+int create_context(shmem_team_t team, shmem_ctx_t* ctx, const char* call) {
   *ctx = SHMEM_CTX_INVALID;
-  if (team == SHMEM_TEAM_INVALID) return 1;
+  if (!is_valid(team, call)) return 1;
   mob_context_t engine = nullptr;
   if (mob_context_create(&engine) != MOB_OK) return 1;
   auto rest = std::make_unique<ContextRest>(ContextRest{engine, team});
@@ -123,6 +123,20 @@ void check_context(shmem_ctx_t ctx, const char* call) {
   }
 }
 
+bool is_valid(shmem_team_t team, const char* call) {
+  check_started(call);
+  if (team == SHMEM_TEAM_INVALID) return false;
+  if (debugs()) check_team(team, call);
+  return true;
+}
+
+bool is_valid(shmem_ctx_t ctx, const char* call) {
+  check_started(call);
+  if (ctx == SHMEM_CTX_INVALID) return false;
+  if (debugs() && ctx != SHMEM_CTX_DEFAULT) check_context(ctx, call);
+  return true;
+}
+
 void open_teams(const char* call) {
   open_world(call);
   default_rest = {MOB_CONTEXT_DEFAULT, SHMEM_TEAM_WORLD};
@@ -144,19 +158,16 @@ void close_teams() { forget_active_sets(); }
 using namespace mobius::shmem;  // NOLINT(google-build-using-namespace): this is the C face of it
 
 SHMEM_TWIN(int, team_my_pe, (shmem_team_t team)) {
-  check_started("shmem_team_my_pe");
-  return team == SHMEM_TEAM_INVALID ? -1 : team->rank;
+  return is_valid(team, "shmem_team_my_pe") ? team->rank : -1;
 }
 
 SHMEM_TWIN(int, team_n_pes, (shmem_team_t team)) {
-  check_started("shmem_team_n_pes");
-  return team == SHMEM_TEAM_INVALID ? -1 : team->size;
+  return is_valid(team, "shmem_team_n_pes") ? team->size : -1;
 }
 
 SHMEM_TWIN(int, team_get_config,
            (shmem_team_t team, long config_mask, shmem_team_config_t* config)) {
-  check_started("shmem_team_get_config");
-  if (team == SHMEM_TEAM_INVALID) return 1;
+  if (!is_valid(team, "shmem_team_get_config")) return 1;
   if (config_mask == 0) return 0;
   if (config == nullptr || config_mask != SHMEM_TEAM_NUM_CONTEXTS) return 1;
   *config = team->config;
@@ -165,8 +176,7 @@ SHMEM_TWIN(int, team_get_config,
 
 SHMEM_TWIN(int, team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team_t dest_team)) {
   constexpr const char* kCall = "shmem_team_translate_pe";
-  check_started(kCall);
-  if (src_team == SHMEM_TEAM_INVALID || dest_team == SHMEM_TEAM_INVALID) return -1;
+  if (!is_valid(src_team, kCall) || !is_valid(dest_team, kCall)) return -1;
   if (src_pe < 0 || src_pe >= src_team->size) return -1;
   mob_rank_t found = -1;
   check(mob_team_translate(src_team->engine, src_pe, dest_team->engine, &found), kCall);
@@ -177,9 +187,8 @@ SHMEM_TWIN(int, team_split_strided,
            (shmem_team_t parent_team, int start, int stride, int size,
             const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team)) {
   constexpr const char* kCall = "shmem_team_split_strided";
-  check_started(kCall);
   *new_team = SHMEM_TEAM_INVALID;
-  if (parent_team == SHMEM_TEAM_INVALID) return 1;
+  if (!is_valid(parent_team, kCall)) return 1;
   const auto last = start + static_cast<int64_t>(stride) * (static_cast<int64_t>(size) - 1);
   const int64_t pes = parent_team->size;
   if (size < 1 || start < 0 || start >= pes || last < 0 || last >= pes ||
@@ -198,10 +207,9 @@ SHMEM_TWIN(int, team_split_2d,
             long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config,
             long yaxis_mask, shmem_team_t* yaxis_team)) {
   constexpr const char* kCall = "shmem_team_split_2d";
-  check_started(kCall);
   *xaxis_team = SHMEM_TEAM_INVALID;
   *yaxis_team = SHMEM_TEAM_INVALID;
-  if (parent_team == SHMEM_TEAM_INVALID || xrange < 1) return 1;
+  if (!is_valid(parent_team, kCall) || xrange < 1) return 1;
   const int width = std::min(xrange, parent_team->size);
   const int x = parent_team->rank % width;
   const int y = parent_team->rank / width;
@@ -239,13 +247,11 @@ SHMEM_TWIN(void, team_destroy, (shmem_team_t team)) {
 }
 
 SHMEM_TWIN(int, team_create_ctx, (shmem_team_t team, long, shmem_ctx_t* ctx)) {
-  check_started("shmem_team_create_ctx");
-  return create_context(team, ctx);
+  return create_context(team, ctx, "shmem_team_create_ctx");
 }
 
 SHMEM_TWIN(int, ctx_create, (long, shmem_ctx_t* ctx)) {
-  check_started("shmem_ctx_create");
-  return create_context(SHMEM_TEAM_WORLD, ctx);
+  return create_context(SHMEM_TEAM_WORLD, ctx, "shmem_ctx_create");
 }
 
 SHMEM_TWIN(void, ctx_destroy, (shmem_ctx_t ctx)) {
@@ -263,15 +269,17 @@ SHMEM_TWIN(void, ctx_destroy, (shmem_ctx_t ctx)) {
 }
 
 SHMEM_TWIN(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
-  check_started("shmem_ctx_get_team");
   *team = SHMEM_TEAM_INVALID;
-  if (ctx == SHMEM_CTX_INVALID) return 1;
+  if (!is_valid(ctx, "shmem_ctx_get_team")) return 1;
   *team = static_cast<ContextRest*>(ctx->more)->team;
   return 0;
 }
 
 // Operations to other hosts are batched in any case (docs/scheduler.md).
-SHMEM_TWIN(void, ctx_session_start, (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {
-  check_started("shmem_ctx_session_start");
+SHMEM_TWIN(void, ctx_session_start,
+           (shmem_ctx_t ctx, long, const shmem_ctx_session_config_t*, long)) {
+  static_cast<void>(is_valid(ctx, "shmem_ctx_session_start"));
 }
-SHMEM_TWIN(void, ctx_session_stop, (shmem_ctx_t)) { check_started("shmem_ctx_session_stop"); }
+SHMEM_TWIN(void, ctx_session_stop, (shmem_ctx_t ctx)) {
+  static_cast<void>(is_valid(ctx, "shmem_ctx_session_stop"));
+}

@@ -105,15 +105,13 @@ void put_signal(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, u
 }
 
 void quiet(shmem_ctx_t ctx, const char* call) {
-  check_started(call);
-  if (ctx == SHMEM_CTX_INVALID) return;
+  if (!is_valid(ctx, call)) return;
   const InContext in(ctx);
   check(mob_flush_all(), call);
 }
 
 void quiet_of(shmem_ctx_t ctx, const int* target_pes, size_t npes, const char* call) {
-  check_started(call);
-  if (ctx == SHMEM_CTX_INVALID) return;
+  if (!is_valid(ctx, call)) return;
   const InContext in(ctx);
   for (size_t i = 0; i < npes; ++i) {
     check(mob_flush(world_pe(ctx, target_pes[i], call)), call);
@@ -179,8 +177,7 @@ void shmem_quiet_failed_(const char* call) {
 }
 
 void shmem_fence_slow_(shmem_ctx_t ctx, const char* call) {
-  check_started(call);
-  if (ctx == SHMEM_CTX_INVALID) return;
+  if (!is_valid(ctx, call)) return;
   const InContext in(ctx);
   check(mob_fence(), call);
 }
@@ -190,7 +187,7 @@ void shmem_fence_slow_(shmem_ctx_t ctx, const char* call) {
 // The forms with and without a context: `ctx` and `call` are theirs.
 #define DEFINE_BOTH(name, parameters, ctx_parameters, body) \
   SHMEM_TWIN(void, name, parameters) {                      \
-    const shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;              \
+    shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;                    \
     const char* const call = "shmem_" #name;                \
     body;                                                   \
   }                                                         \

@@ -48,6 +48,10 @@ int main(int argc, char** argv) {
     shmem_free(block);
   }
   if (is(name, "free_local")) shmem_free(&local);
+  if (is(name, "set_lock_twice")) {
+    shmem_set_lock(&words[shmem_my_pe()]);
+    shmem_set_lock(&words[shmem_my_pe()]);
+  }
   if (is(name, "clear_free_lock")) shmem_clear_lock(words);
   if (is(name, "full")) {
     CHECK(shmem_malloc(3 << 20) == NULL);
@@ -115,6 +119,19 @@ int main(int argc, char** argv) {
     shmem_team_sync(team);
     shmem_team_destroy(team);
     shmem_team_sync(team);
+  }
+  if (is(name, "destroyed_parent")) {
+    shmem_team_t team, part;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), NULL, 0, &team);
+    shmem_team_destroy(team);
+    shmem_team_split_strided(team, 0, 1, 1, NULL, 0, &part);
+  }
+  if (is(name, "destroyed_context")) {
+    shmem_ctx_t ctx;
+    CHECK(shmem_ctx_create(0, &ctx) == 0);
+    shmem_ctx_quiet(ctx);
+    shmem_ctx_destroy(ctx);
+    shmem_ctx_quiet(ctx);
   }
   if (is(name, "local_reduce")) shmem_long_sum_reduce(SHMEM_TEAM_WORLD, words, &local, 1);
   if (is(name, "exit")) shmem_global_exit(7);
