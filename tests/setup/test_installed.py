@@ -95,6 +95,20 @@ add_executable(static_c ring.c)
 target_link_libraries(static_c PRIVATE mobius::static)
 add_executable(shared_cxx ring.cpp)
 target_link_libraries(shared_cxx PRIVATE mobius::mobius)
+foreach(name shmem shmem_static)
+  add_executable(${{name}} shmem.c)
+  target_link_libraries(${{name}} PRIVATE mobius::${{name}})
+endforeach()
+"""
+SHMEM = r"""
+#include <shmem.h>
+#include <stdio.h>
+int main(void) {
+  shmem_init();
+  printf("rank %d of %d: good\n", shmem_my_pe(), shmem_n_pes());
+  shmem_finalize();
+  return 0;
+}
 """
 
 
@@ -102,6 +116,7 @@ def test_cmake_package(installed: Installed, sources: Path) -> None:
     version = installed.run("pkg-config", "--modversion", "mobius", cwd=sources).stdout.strip()
     project = CMAKE_PROJECT.format(version=version)
     (sources / "CMakeLists.txt").write_text(project, encoding="utf-8")
+    (sources / "shmem.c").write_text(SHMEM, encoding="utf-8")
     prefix = f"-DCMAKE_PREFIX_PATH={installed.prefix}"
     configured = installed.run(
         "cmake", "-G", "Ninja", "-S", ".", "-B", "build", prefix, cwd=sources
@@ -109,7 +124,7 @@ def test_cmake_package(installed: Installed, sources: Path) -> None:
     assert configured.returncode == 0, configured.stderr
     made = installed.run("cmake", "--build", "build", cwd=sources)
     assert made.returncode == 0, made.stdout + made.stderr
-    for program in ("shared_c", "static_c", "shared_cxx"):
+    for program in ("shared_c", "static_c", "shared_cxx", "shmem", "shmem_static"):
         check_alone_and_together(installed, sources / "build" / program)
 
 
