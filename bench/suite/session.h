@@ -49,7 +49,7 @@ typedef struct suite_path {
   suite_window_t window;
   int has_comm, has_window, has_sync;
   suite_legs_kind_t legs; /* the experiment's */
-  size_t moved;           /* from the memory block's base of the window to its first page */
+  size_t moved;           /* from the memory block's base of the window to `window.base` */
 
   /* of the current size */
   suite_type_t type; /* the layout of the data */

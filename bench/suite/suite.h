@@ -100,7 +100,7 @@ typedef struct suite_type {
 
 /**
  * Memory that other ranks transfer to and from. A transfer adds `bases[r]`, which the memory block
- * sets, to an offset to address rank r. Offsets from `base` are from the start of a page.
+ * sets, to an offset to address rank r. `base` is at the start of a cache line.
  */
 typedef struct suite_window {
   suite_comm_t* comm;
