@@ -13,7 +13,12 @@ from mobius_instrument.cells import (
     parse_integers,
 )
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.stats import bootstrap_medians, ratio_of_medians, summarise
+from mobius_instrument.stats import (
+    bootstrap_medians,
+    ratio_of_medians,
+    ratio_within_rounds,
+    summarise,
+)
 
 
 def test_summary_of_known_values() -> None:
@@ -172,3 +177,24 @@ def test_units() -> None:
     assert [format_ns(n) for n in (1.234, 73.14, 432.1, 1240, 2.5e6, 3e9)] == [
         "1.23 ns", "73.1 ns", "432 ns", "1.24 µs", "2.50 ms", "3.00 s",
     ]  # fmt: skip
+
+
+def test_interval_of_rounds_shows_what_starts_differ_by() -> None:
+    """Rounds of one start agree with each other, and say nothing of another start."""
+    ours = [np.full(5, 100.0)] * 12
+    counts = {150.0: 5, 152.0: 5, 180.0: 2}
+    theirs = [np.full(5, value) for value, count in counts.items() for _ in range(count)]
+    starts = [start for start, count in enumerate(counts.values()) for _ in range(count)]
+    ratio = ratio_within_rounds(theirs, ours, 1, starts)
+    assert (ratio.low, ratio.value, ratio.high) == (1.5, 1.52, 1.8)
+    one_start = ratio_within_rounds(theirs, ours, 1, [0] * 12)
+    assert one_start.low >= 1.5
+    assert one_start.high < 1.8
+    summary = summarise(theirs, 1, starts)
+    assert (summary.low, summary.median, summary.high, summary.launches) == (150, 152, 180, 12)
+
+
+def test_interval_of_starts_of_different_length() -> None:
+    theirs = [np.full(5, value) for value in (110.0, 110.0, 110.0, 130.0)]
+    ratio = ratio_within_rounds(theirs, [np.full(5, 100.0)] * 4, 1, [7, 7, 7, 9])
+    assert (ratio.low, ratio.value, ratio.high) == (1.1, 1.1, 1.3)

@@ -140,6 +140,8 @@ class Round:
     # The machine changed within the round, so its times are not compared.
     moved: bool
     stopped: tuple[str, ...]
+    # The first round after its programs were started, the same for all rounds of a start.
+    start: int
 
     @classmethod
     def from_record(cls, record: Record) -> Round:
@@ -147,7 +149,8 @@ class Round:
         lines = [float(turn[1]) for turn in record["turns"]]
         copies = [float(turn[2]) for turn in record["turns"]]
         stopped = tuple(_text(name) for name in record.get("stopped", ()))
-        return cls(min(lines), max(lines), min(copies), bool(record["moved"]), stopped)
+        moved, start = bool(record["moved"]), int(record.get("start", FIRST_ROUND))
+        return cls(min(lines), max(lines), min(copies), moved, stopped, start)
 
 
 SeriesKey = tuple[str, Cell]
@@ -212,6 +215,10 @@ class Results:
         launches = sorted(self.samples[key][size_bytes].items())
         usual = [one for one in launches if not self._was_unusual(key, one[0])]
         return {repeat: launch / parts for repeat, launch in usual or launches}
+
+    def start_of(self, repeat: int) -> int:
+        """What the launches or rounds of one start of the programs have in common."""
+        return self.rounds[repeat].start if repeat in self.rounds else repeat
 
     def is_unusual(self, key: SeriesKey, size_bytes: int) -> bool:
         """Whether no launch had its CPUs at the usual distance."""

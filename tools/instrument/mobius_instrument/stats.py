@@ -23,6 +23,8 @@ BOOTSTRAP_RESAMPLES: Final = 2_000
 _INTERVAL: Final = (2.5, 97.5)
 # More samples than these do not change an interval that launches dominate.
 _MOST_SAMPLES_PER_LAUNCH: Final = 2_048
+# With fewer starts, nothing is known of how they differ.
+_FEWEST_STARTS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,15 @@ def _thin(samples: Floats) -> Floats:
     return samples[np.linspace(0, len(samples) - 1, _MOST_SAMPLES_PER_LAUNCH).astype(np.intp)]
 
 
-def summarise(launches: Sequence[Floats], seed: int) -> Summary:
-    """Statistics over launches and samples; `launches` holds the samples of each launch."""
+def summarise(launches: Sequence[Floats], seed: int, starts: Sequence[int] = ()) -> Summary:
+    """Statistics over launches and samples; `launches` holds the samples of each launch. Launches
+    may be rounds of fewer starts, whose number `starts` has for each: then starts are resampled."""
     kept = [np.asarray(launch, dtype=np.float64) for launch in launches if len(launch)]
     if not kept:
         raise ValueError("no samples")
     pooled = np.concatenate(kept)
     median = float(np.median(pooled))
-    low, high = interval(bootstrap_medians(kept, seed))
+    low, high = interval(bootstrap_medians(_of_starts(kept, starts), seed))
     return Summary(
         launches=len(kept),
         samples=len(pooled),
@@ -115,22 +118,51 @@ def summarise(launches: Sequence[Floats], seed: int) -> Summary:
     )
 
 
+def _of_starts(rounds: list[Floats], starts: Sequence[int]) -> list[Floats]:
+    """The samples of each start, if there are several."""
+    numbers = sorted(set(starts))
+    if len(starts) != len(rounds) or len(numbers) < _FEWEST_STARTS:
+        return rounds
+    return [
+        np.concatenate([one for one, start in zip(rounds, starts, strict=True) if start == number])
+        for number in numbers
+    ]
+
+
 def ratio_within_rounds(
-    numerator: Sequence[Floats], denominator: Sequence[Floats], seed: int
+    numerator: Sequence[Floats],
+    denominator: Sequence[Floats],
+    seed: int,
+    starts: Sequence[int] = (),
 ) -> Ratio:
     """The ratio of two series that were measured in the same rounds, one element for each: the
-    median of the rounds' ratios. What the machine did in a round is common to both."""
+    median of the rounds' ratios. What the machine did in a round is common to both. The interval
+    resamples starts, of which `starts` has a number for each round, and rounds within them."""
     values = np.array(
         [
             float(np.median(above)) / max(float(np.median(below)), 1e-9)
             for above, below in zip(numerator, denominator, strict=True)
         ]
     )
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(len(values), size=(BOOTSTRAP_RESAMPLES, len(values)))
     value = float(np.median(values))
-    low, high = interval(np.median(values[drawn], axis=1))
+    low, high = interval(np.median(_resampled(values, seed, starts), axis=1))
     return Ratio(value, min(low, value), max(high, value))
+
+
+def _resampled(values: Floats, seed: int, starts: Sequence[int]) -> Floats:
+    """Replicates of rounds' values, a row each: starts with replacement, then rounds of them."""
+    rng = np.random.default_rng(seed)
+    groups = _of_starts([values[at : at + 1] for at in range(len(values))], starts)
+    if len(groups) == len(values):
+        drawn: Floats = values[rng.integers(len(values), size=(BOOTSTRAP_RESAMPLES, len(values)))]
+        return drawn
+    lengths = np.array([len(group) for group in groups])
+    each = int(lengths.max())
+    padded = np.array([np.resize(group, each) for group in groups])
+    picked = rng.integers(len(groups), size=(BOOTSTRAP_RESAMPLES, len(groups), 1))
+    within = rng.random((BOOTSTRAP_RESAMPLES, len(groups), each))
+    rows: Floats = padded[picked, (within * lengths[picked]).astype(np.intp)]
+    return rows.reshape(BOOTSTRAP_RESAMPLES, -1)
 
 
 def interval(replicates: Floats) -> tuple[float, float]:

@@ -6,6 +6,7 @@ Everything is decided here before anything is measured, with the time that it wi
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,13 +22,13 @@ from mobius_instrument.turns.concert import Part
 # Their cells are told apart by more than times, take long each, or are of processes that come
 # later.
 _ALONE: Final = ("progress", "matrix", "spawn-cost", "dynamic-comm", "schedule")
-# The rounds of a quick run and of a full one.
+# The rounds of a quick run, in all of its starts together, and of each start in a full one.
 ROUNDS: Final = 12
 FULL_ROUNDS: Final = 24
 # To tell a program from itself.
 TRUST_ROUNDS: Final = 20
 # If processes share a processor, a sample takes milliseconds, and shows how a library waits.
-CROWDED_ROUNDS: Final = 4
+CROWDED_ROUNDS: Final = 6
 
 # For the estimate. Seconds: to start a program, to prepare and verify a cell and size; of a slice,
 # besides the samples.
@@ -171,7 +172,8 @@ def _steps_of(
                 if takes_turns(*one) and (one[1].program, one[1].processes, one[1].sizes) == key
             ]  # fmt: skip
             together = len(companions) > 1
-        most = plan.concerts if together else plan.effort_of(job).repeats
+        repeats = plan.effort_of(job).repeats
+        most = plan.concerts_of(job.experiment) if together else repeats
         cells = remaining(repeat, library, job) if repeat < most else []
         if not cells:
             continue
@@ -200,9 +202,12 @@ def concert(plan: Plan, repeat: int, launches: list[tuple[Library, Job, list[str
         for (library, job, _), numbers in zip(launches, groups, strict=True)
     )
     cpus = plan.host.get("cores")
-    crowded = isinstance(cpus, int) and launches[0][1].processes > cpus
+    job = launches[0][1]
+    crowded = isinstance(cpus, int) and job.processes > cpus
     rounds = CROWDED_ROUNDS if crowded else FULL_ROUNDS if plan.full else ROUNDS
-    if launches[0][1].experiment == "trust":
+    if crowded or not plan.full:
+        rounds = math.ceil(rounds / plan.concerts_of(job.experiment))
+    if job.experiment == "trust":
         rounds = max(rounds, TRUST_ROUNDS)
     return Step(repeat, parts, rounds, _concert_s(plan, parts, rounds, crowded))
 

@@ -53,10 +53,7 @@ class Analysis:
             Series(
                 key[0],
                 key[1],
-                {
-                    size: summarise(results.one_way(key, size), _seed(results, key, size))
-                    for size in sorted(results.samples[key])
-                },
+                {size: _summary(results, key, size) for size in sorted(results.samples[key])},
             )
             for key in sorted(results.samples, key=self._place)
         ]
@@ -130,6 +127,7 @@ class Analysis:
                 [above[number] for number in common],
                 [below[number] for number in common],
                 _seed(results, numerator.key, size),
+                [results.start_of(number) for number in common],
             )
         return ratio_of_medians(
             results.one_way(numerator.key, size),
@@ -158,6 +156,12 @@ class Analysis:
         for outcome in self.results.outcomes:
             found.setdefault((outcome.library, outcome.cell), []).append(outcome)
         return found
+
+
+def _summary(results: Results, key: SeriesKey, size: int) -> Summary:
+    launches = results.by_repeat(key, size)
+    starts = [results.start_of(number) for number in launches]
+    return summarise(list(launches.values()), _seed(results, key, size), starts)
 
 
 def _common_rounds(one: dict[int, Floats], other: dict[int, Floats]) -> list[int]:

@@ -104,7 +104,7 @@ def _table(screen: FirstScreen) -> str:
     return (
         f'<div class="scores">{table}</div><p class="note">Colour: time ÷ the shortest of the row.'
         " ✗: wrong data, a crash, an endless wait or, where the target computes, one that lasts as"
-        " long as its computation. The time where the target computes is the longest of all trials"
+        " long as its computation. The time where the target computes is that of the slowest"
         " of all operations, synchronisations and memories. Each library with its fastest"
         " synchronisation and memory; a click shows the samples.</p>"
     )
@@ -201,8 +201,7 @@ def _markdown(screen: FirstScreen, title: str, machine: str) -> str:
         for name in screen.libraries:
             score = question.scores.get(name)
             shown = _plain(score)
-            best = score is not None and score.time_ns == question.best_ns
-            cells.append(f"**{shown}**" if best and shown != "–" else shown)
+            cells.append(f"**{shown}**" if name in question.best else shown)
         lines.append(f"| {question.words} | {' | '.join(cells)} |")
     lines += ["", f"![the same as a picture]({PICTURE_NAME})", ""]
     return "\n".join(lines)

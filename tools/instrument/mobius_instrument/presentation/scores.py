@@ -6,12 +6,14 @@ A library answers with its fastest synchronisation and memory at one size, the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
+from mobius_instrument.cells import Cell, format_bytes, format_ns
 from mobius_instrument.presentation.analysis import Analysis, Series
+from mobius_instrument.presentation.chapters.base import listing
 from mobius_instrument.presentation.findings import short_label
 from mobius_instrument.presentation.selfcheck import threshold
 
@@ -35,6 +37,10 @@ class Score:
     remark: str = ""
 
 
+# A time with its series.
+Timed = tuple[float, Series]
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked, at which size, the section that says more, and all answers by library."""
@@ -45,6 +51,8 @@ class Question:
     scores: dict[str, Score]
     # In the verdict: what the best library is to be used for.
     use: str = ""
+    # The libraries of which none is certainly slower than the one with the shortest time.
+    best: tuple[str, ...] = ()
 
     @property
     def best_ns(self) -> float | None:
@@ -124,7 +132,30 @@ def _answered(analysis: Analysis, asked: _Asked, libraries: list[str]) -> Questi
     }
     words = asked.words.format(size=format_bytes(size))
     scores = {name: _score(analysis, name, chosen, size, failed) for name in libraries}
-    return Question(words, asked.section, size, scores, asked.use)
+    best = _not_slower(analysis, _timed(scores), size)
+    return Question(words, asked.section, size, scores, asked.use, best)
+
+
+def _timed(scores: dict[str, Score]) -> dict[str, Timed]:
+    return {
+        name: (score.time_ns, score.series)
+        for name, score in scores.items()
+        if score.time_ns is not None and score.series is not None
+    }
+
+
+def _not_slower(analysis: Analysis, timed: dict[str, Timed], size: int) -> tuple[str, ...]:
+    """The libraries of which none is certainly slower than the one with the shortest time."""
+    _, shortest = min(timed.values(), key=lambda one: one[0], default=(0.0, None))
+    if shortest is None:
+        return ()
+    least = threshold(analysis)
+    return tuple(
+        name
+        for name, (_, series) in timed.items()
+        if not analysis.comparable(series, shortest, size)
+        or not analysis.ratio(series, shortest, size).is_real(least)
+    )
 
 
 def _score(
@@ -152,7 +183,7 @@ def _score(
 
 
 def _busy_target(analysis: Analysis, libraries: list[str]) -> Question:
-    """The longest time of any operation on a process that computes; a failure if one waits for
+    """The time of the slowest operation on a process that computes; a failure if one waits for
     it."""
     times: dict[str, dict[Cell, float]] = {}
     late: dict[str, set[Cell]] = {}
@@ -178,11 +209,14 @@ def _busy_target(analysis: Analysis, libraries: list[str]) -> Question:
             word = "fail" if breaks else "wait"
             scores[library] = Score(failure=f"{len(waits | breaks)} of {total} {word}")
         elif longest > 0:
-            remark = f"the slowest trial of the slowest of {total} kinds of operation"
+            remark = f"the middle trial of the slowest of {total} kinds of operation"
             scores[library] = Score(longest, remark=remark)
         else:
             scores[library] = Score()
-    return Question("any operation while the target computes", "progress", 8, scores)
+    able = tuple(name for name, score in scores.items() if score.time_ns is not None)
+    # Three trials show that operations complete, and not in whose library a little sooner.
+    best = able if len(able) == 1 else ()
+    return Question("any operation while the target computes", "progress", 8, scores, "", best)
 
 
 def verdict(analysis: Analysis, questions: list[Question]) -> list[str]:
@@ -191,44 +225,66 @@ def verdict(analysis: Analysis, questions: list[Question]) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
+def _two_digits(value: float) -> str:
+    digits = max(1 - math.floor(math.log10(value)), 0)
+    return f"{round(value, 1 - math.floor(math.log10(value))):,.{digits}f}"
+
+
+def _rounded(time_ns: float) -> str:
+    """As in prose: two digits, which a second run finds again."""
+    digits = 1 - math.floor(math.log10(max(time_ns, 1e-3)))
+    value, _, unit = format_ns(round(time_ns, digits)).partition(" ")
+    return f"{_two_digits(float(value.replace(',', '')))} {unit}"
+
+
 def _sentence(analysis: Analysis, question: Question) -> str:
-    """The fastest library beside the next one. Other interfaces of Möbius are no rivals of it; that
-    of MPI programs is named, since these need no change to use it."""
-    kinds = {name: analysis.results.kind(name) for name in question.scores}
-    order = sorted(
-        (
-            (score.time_ns, score.series, name)
-            for name, score in question.scores.items()
-            if score.time_ns is not None and score.series is not None and kinds[name] != "front"
-        ),
-        key=lambda item: item[0],
-    )
-    if not order:
+    """The fastest library beside the next one, or all of which none is certainly faster. Other
+    interfaces of Möbius are no rivals of it; that of MPI programs is named, since these need no
+    change to use it."""
+    rivals = {
+        name: one
+        for name, one in _timed(question.scores).items()
+        if analysis.results.kind(name) != "front"
+    }
+    if not rivals:
         return ""
-    time, series, name = order[0]
-    size = format_bytes(question.size)
-    label = short_label(analysis, name)
-    if len(order) == 1:
-        return f"For {question.use}: {size} complete in {format_ns(time)} in {label}."
-    next_time, next_series, next_name = order[1]
-    other = short_label(analysis, next_name)
-    ratio = analysis.ratio(next_series, series, question.size)
-    comparable = analysis.comparable(series, next_series, question.size)
-    if not comparable or not ratio.is_real(threshold(analysis)):
-        told = (
-            f"For {question.use} no library is certainly the fastest: {size} complete in"
-            f" {format_ns(time)} in {label}, in {format_ns(next_time)} in {other}"
-        )
+    best = _not_slower(analysis, rivals, question.size)
+    if len(best) > 1:
+        told = _undecided(analysis, question, {name: rivals[name] for name in best})
     else:
-        told = (
-            f"For {question.use} use {label}: {size} complete in {format_ns(time)},"
-            f" {format_ratio(ratio.value)} times faster than in {other} ({format_ns(next_time)})"
-        )
+        told = _decided(analysis, question, rivals, best[0])
     fronts = [
-        (score.time_ns, name)
+        score.time_ns
         for name, score in question.scores.items()
         if name.endswith("+mobius") and score.time_ns is not None
     ]
     if fronts:
-        told += f"; in unchanged MPI programs on Möbius in {format_ns(min(fronts)[0])}"
+        told += f"; in unchanged MPI programs on Möbius in {_rounded(min(fronts))}"
     return told + "."
+
+
+def _undecided(analysis: Analysis, question: Question, best: dict[str, Timed]) -> str:
+    times = sorted(time for time, _ in best.values())
+    shortest, longest = _rounded(times[0]), _rounded(times[-1])
+    span = shortest if shortest == longest else f"{shortest} to {longest}"
+    labels = listing([short_label(analysis, name) for name in best])
+    return (
+        f"For {question.use} no difference between {labels} is certain:"
+        f" {format_bytes(question.size)} complete in {span}"
+    )
+
+
+def _decided(analysis: Analysis, question: Question, rivals: dict[str, Timed], best: str) -> str:
+    size, label = format_bytes(question.size), short_label(analysis, best)
+    time, series = rivals[best]
+    others = {name: one for name, one in rivals.items() if name != best}
+    if not others:
+        return f"For {question.use}: {size} complete in {_rounded(time)} in {label}"
+    next_name = min(others, key=lambda name: others[name][0])
+    next_time, next_series = others[next_name]
+    ratio = analysis.ratio(next_series, series, question.size)
+    return (
+        f"For {question.use} use {label}: {size} complete in {_rounded(time)},"
+        f" {_two_digits(ratio.value)} times faster than in {short_label(analysis, next_name)}"
+        f" ({_rounded(next_time)})"
+    )

@@ -91,6 +91,7 @@ class Concert:
         of the parts."""
         self._repeat = repeat
         self._index = index
+        self._first_round = first_round
         self._children: list[_Child] = []
         self._ending = False
         self._heard = b""
@@ -216,6 +217,7 @@ class Concert:
                 names = [part.library.name for part in self._parts]
                 record["turns"] = [[names[one[0]], *one[1:]] for one in record["turns"]]
                 record["stopped"] = sorted({names[number] for number in record["stopped"]})
+                record["start"] = self._first_round
                 self._listen(record)
         return bool(data is None or data)
 
