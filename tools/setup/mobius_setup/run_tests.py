@@ -24,7 +24,7 @@ from mobius_setup.suites import Outcome, Suite, run_suite, run_suites
 # those that look at it; with the second, those in which one process has several threads.
 SANITIZERS = {"asan-ubsan": "^(unit|multi)$", "tsan": "^(threads|unit)$"}
 # Started in this order, the longest first, some at once: most of what they do is waiting.
-PYTHON_SUITES = ("hosts", "faults", "instrument", "launch", "setup", "fronts", "apps")
+PYTHON_SUITES = ("hosts", "instrument", "fronts", "launch", "faults", "setup", "apps")
 AT_ONCE = 4
 # Which of them start many processes on virtual hosts, and make no hosts of their own.
 ON_VIRTUAL_HOSTS = frozenset({"faults", "launch"})
