@@ -2,6 +2,7 @@
 
 // Put, get and accumulate of one contiguous range, single values, and atomic updates of words.
 
+#include <bit>
 #include <complex>
 #include <cstring>
 
@@ -17,15 +18,31 @@ const void* unless_one(const void* scale) {
   return value == T(1) ? nullptr : scale;
 }
 
-size_t element_bytes(mob_type_t type) {
-  switch (type) {
-    case MOB_INT32:
-    case MOB_FLOAT:
-      return 4;
-    case MOB_COMPLEX_DOUBLE:
-      return 16;
+struct Elements {
+  mob_type_t type;
+  size_t bytes;  // of one; a power of two
+  const void* scale;
+};
+
+Elements elements_of(const Combination& combination, int proc, const char* function) {
+  const void* scale = combination.scale;
+  check_not_null(scale, "the scale", function, proc);
+  switch (combination.datatype) {
+    case ARMCI_ACC_INT:
+      return {MOB_INT32, 4, unless_one<int32_t>(scale)};
+    case ARMCI_ACC_LNG:
+      return {MOB_INT64, 8, unless_one<int64_t>(scale)};
+    case ARMCI_ACC_FLT:
+      return {MOB_FLOAT, 4, unless_one<float>(scale)};
+    case ARMCI_ACC_DBL:
+      return {MOB_DOUBLE, 8, unless_one<double>(scale)};
+    case ARMCI_ACC_CPL:
+      return {MOB_COMPLEX_FLOAT, 8, unless_one<std::complex<float>>(scale)};
+    case ARMCI_ACC_DCP:
+      return {MOB_COMPLEX_DOUBLE, 16, unless_one<std::complex<double>>(scale)};
     default:
-      return 8;
+      die(function, "process %d: %d is not an element type; see ARMCI_Acc_e", proc,
+          combination.datatype);
   }
 }
 
@@ -78,9 +95,9 @@ void get(void* src, void* dst, int bytes, int proc, const char* function) {
   }
 }
 
-void accumulate(const Combination& combination, void* src, void* dst, int bytes, int proc,
-                const Ending& ending, const char* function) {
-  check_not_negative(bytes, "the number of bytes", function, proc);
+[[gnu::noinline]] void accumulate_by_description(const Combination& combination, void* src,
+                                                 void* dst, int bytes, int proc,
+                                                 const Ending& ending, const char* function) {
   mob_transfer_t transfer{};
   transfer.kind = MOB_ACCUMULATE;
   transfer.shape = MOB_CONTIGUOUS;
@@ -89,15 +106,22 @@ void accumulate(const Combination& combination, void* src, void* dst, int bytes,
   transfer.local = src;
   transfer.bytes = static_cast<size_t>(bytes);
   set_combination(&transfer, combination, function);
-  const size_t element = element_bytes(transfer.type);
-  if (ending.kind != Ending::kBlocking || transfer.bytes % element != 0) {
-    return issue(transfer, ending, function);
+  issue(transfer, ending, function);
+}
+
+// A description is two hundred bytes that must be cleared, which takes as long as to combine a few
+// elements.
+void accumulate(const Combination& combination, void* src, void* dst, int bytes, int proc,
+                const Ending& ending, const char* function) {
+  check_not_negative(bytes, "the number of bytes", function, proc);
+  const Elements what = elements_of(combination, proc, function);
+  const auto length = static_cast<size_t>(bytes);
+  if (ending.kind != Ending::kBlocking || (length & (what.bytes - 1)) != 0) {
+    return accumulate_by_description(combination, src, dst, bytes, proc, ending, function);
   }
-  // Few elements are most of the time combined by these calls without a description.
-  const size_t count = transfer.bytes / element;
-  check(transfer.scale == nullptr
-            ? mob_accumulate(proc, dst, src, count, transfer.type, transfer.op)
-            : mob_accumulate_scaled(proc, dst, src, count, transfer.type, transfer.scale),
+  const size_t count = length >> std::countr_zero(what.bytes);
+  check(what.scale == nullptr ? mob_accumulate(proc, dst, src, count, what.type, MOB_SUM)
+                              : mob_accumulate_scaled(proc, dst, src, count, what.type, what.scale),
         function, proc);
 }
 
@@ -146,38 +170,10 @@ T get_value(void* src, int proc, const char* function) {
 
 void set_combination(mob_transfer_t* transfer, const Combination& combination,
                      const char* function) {
-  const void* scale = combination.scale;
-  check_not_null(scale, "the scale", function, transfer->rank);
+  const Elements what = elements_of(combination, transfer->rank, function);
   transfer->op = MOB_SUM;
-  switch (combination.datatype) {
-    case ARMCI_ACC_INT:
-      transfer->type = MOB_INT32;
-      transfer->scale = unless_one<int32_t>(scale);
-      break;
-    case ARMCI_ACC_LNG:
-      transfer->type = MOB_INT64;
-      transfer->scale = unless_one<int64_t>(scale);
-      break;
-    case ARMCI_ACC_FLT:
-      transfer->type = MOB_FLOAT;
-      transfer->scale = unless_one<float>(scale);
-      break;
-    case ARMCI_ACC_DBL:
-      transfer->type = MOB_DOUBLE;
-      transfer->scale = unless_one<double>(scale);
-      break;
-    case ARMCI_ACC_CPL:
-      transfer->type = MOB_COMPLEX_FLOAT;
-      transfer->scale = unless_one<std::complex<float>>(scale);
-      break;
-    case ARMCI_ACC_DCP:
-      transfer->type = MOB_COMPLEX_DOUBLE;
-      transfer->scale = unless_one<std::complex<double>>(scale);
-      break;
-    default:
-      die(function, "process %d: %d is not an element type; see ARMCI_Acc_e", transfer->rank,
-          combination.datatype);
-  }
+  transfer->type = what.type;
+  transfer->scale = what.scale;
 }
 
 }  // namespace mobius::armci
