@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -174,12 +174,12 @@ class SyntheticRun:
                     }
                 )  # fmt: skip
 
-    def round(self, number: int, moved: bool = False) -> None:
-        """A round, of which all libraries had a turn."""
+    def round(self, number: int, moved: bool = False, start: int = 0) -> None:
+        """A round, of which all libraries had a turn; `start` is the first one of its start."""
         self.lines.append(
             {
                 "type": "round", "round": FIRST_ROUND + number, "place": 0, "moved": int(moved),
-                "turns": [["any", 70.0, 1000, 100]], "stopped": [],
+                "turns": [["any", 70.0, 1000, 100]], "stopped": [], "start": FIRST_ROUND + start,
             }
         )  # fmt: skip
 
@@ -191,14 +191,17 @@ class SyntheticRun:
         *,
         sizes: tuple[int, ...] = (8,),
         rounds: int = 12,
+        luck: Sequence[float] = (1.0,),
     ) -> None:
-        """A one-way time in each of some rounds, each of which has its own speed."""
+        """A one-way time in each of some rounds, each of which has its own speed. `luck` is of
+        as many starts, a factor each."""
         rng = np.random.default_rng(len(self.lines) + self.seed)
         self.cells.setdefault(library, []).append(cell)
         each = 8
         parts = 2 if cell.startswith("pingpong") else 1
         for size in sizes:
             speeds = np.repeat(1 + 0.5 * (np.arange(rounds) % 5), each)
+            speeds = speeds * np.repeat(luck, rounds * each // len(luck))
             samples = time_ns * parts * speeds * (1 + 0.001 * rng.standard_normal(rounds * each))
             self.lines.append(
                 {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from instrument_tools import FakeInstrument, SyntheticRun
-from mobius_instrument.compare import compare
+from mobius_instrument.compare import Agreement, compare
 from mobius_instrument.results import read_results
 
 CELL = "pingpong:put:flush:allocate"
@@ -130,3 +130,36 @@ def test_unusable_input(synthetic: Make, instrument: FakeInstrument) -> None:
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
         assert error in line
+
+
+def test_ratios_between_libraries_agree(synthetic: Make, instrument: FakeInstrument) -> None:
+    """B's machine was twice as slow, and the MPI is really 10 % slower at one of the sizes."""
+    runs = []
+    for name, factor, other in (("a", 1.0, 200.0), ("b", 2.0, 220.0)):
+        run = synthetic(name)
+        run.library("mobius", "Möbius 1", "mobius")
+        run.library("mpich", "MPICH 5", "mpi")
+        for number in range(12):
+            run.round(number)
+        run.in_rounds("mobius", CELL, 100.0 * factor, sizes=(8, 64))
+        run.in_rounds("mpich", CELL, 200.0 * factor, sizes=(8,))
+        run.in_rounds("mpich", CELL, other * factor, sizes=(64,))
+        runs.append(run.write())
+    first, second = (read_results(path) for path in runs)
+    assert compare(first, second).agreement == Agreement(2, 1)
+    assert compare(first, first).agreement == Agreement(2, 2)
+    done = instrument.run("compare", *map(str, runs))
+    assert "2 ratios between libraries: 50% differ by less than 5% between A and B" in done.stdout
+
+
+def test_rounds_of_one_start_are_not_independent(synthetic: Make) -> None:
+    """Each start has its luck: what differs between starts is no difference between files."""
+    runs = []
+    for name, luck in (("a", (1.0, 1.0, 1.3)), ("b", (1.0, 1.3, 1.3))):
+        run = synthetic(name)
+        run.library("mobius", "Möbius 1", "mobius")
+        for number in range(12):
+            run.round(number, start=number // 4 * 4)
+        run.in_rounds("mobius", CELL, 100.0, luck=luck)
+        runs.append(run.write())
+    assert set(verdicts(*runs).values()) == {"same"}

@@ -188,7 +188,7 @@ def _show(comparison: Comparison, everything: bool, console: Console) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from mobius_instrument.compare import THRESHOLD
+    from mobius_instrument.compare import CLOSE, THRESHOLD
     from mobius_instrument.progress import say
 
     shown = [one for one in comparison.differences if one.real or everything]
@@ -219,6 +219,13 @@ def _show(comparison: Comparison, everything: bool, console: Console) -> None:
         f" {verdicts.count('slower')} slower, {verdicts.count('same')} without a real difference"
         f" (more than {THRESHOLD:.0%} and outside the interval)",
     )
+    told = comparison.agreement
+    if told.ratios:
+        say(
+            console,
+            f"{told.ratios} ratios between libraries: {told.close / told.ratios:.0%} differ by less"
+            f" than {CLOSE:.0%} between A and B",
+        )
 
 
 _COMMANDS = {"bench": _bench, "report": _report, "compare": _compare}

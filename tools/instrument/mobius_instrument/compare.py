@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the differences between two results files that are real."""
+"""Finds the differences between two results files that are real, and whether both say the same of
+libraries beside each other."""
 
 from __future__ import annotations
 
@@ -17,6 +18,9 @@ _SIGNIFICANCE: Final = 0.05
 # With fewer launches no order of the medians is improbable enough: 4 + 4 can reach 0.03, 3 + 3 only
 # 0.1.
 _LAUNCHES_FOR_RANKS: Final = 4
+# Ratios that differ by less are the same.
+CLOSE: Final = 0.05
+_FEWEST_ROUNDS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,22 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """The times of libraries over those of one of them, in turns: what two reports tell their
+    readers. `close` of `ratios` differ by less than CLOSE between the two files."""
+
+    ratios: int
+    close: int
+
+
+@dataclass(frozen=True)
 class Comparison:
     """`only_a`, `only_b`: names of the series (library, cell) that the other file does not have."""
 
     differences: list[Difference]
     only_a: list[str]
     only_b: list[str]
+    agreement: Agreement
 
     def to_json(self) -> dict[str, Any]:
         """The JSON of `compare --json`."""
@@ -60,6 +74,7 @@ class Comparison:
             "differences": [{**asdict(one), "verdict": one.verdict} for one in self.differences],
             "only_a": self.only_a,
             "only_b": self.only_b,
+            "agreement": asdict(self.agreement),
         }
 
 
@@ -79,7 +94,7 @@ def _points(results: Results) -> set[tuple[SeriesKey, int]]:
 
 
 def _difference(a: Results, b: Results, key: SeriesKey, size_bytes: int) -> Difference:
-    first, second = a.one_way(key, size_bytes), b.one_way(key, size_bytes)
+    first, second = a.by_start(key, size_bytes), b.by_start(key, size_bytes)
     ratio = ratio_of_medians(second, first, a.seed)
     rank_p = _rank_p(first, second)
     return Difference(
@@ -118,6 +133,31 @@ def caveats(a: Results, b: Results) -> list[str]:
     return found
 
 
+def _ratios(results: Results) -> dict[tuple[SeriesKey, int], float]:
+    """The times of each library over those of Möbius, or of the first one, in the same rounds."""
+    names = [name for name in results.libraries if results.kind(name) != "limit"]
+    base = next((name for name in names if name == "mobius"), names[0] if names else "")
+    found = {}
+    for (library, cell), sizes in results.samples.items():
+        if library not in names or library == base or (base, cell) not in results.samples:
+            continue
+        for size in sizes.keys() & results.samples[base, cell].keys():
+            above = results.by_repeat((library, cell), size)
+            below = results.by_repeat((base, cell), size)
+            rounds = [one for one in above if one in below and one in results.rounds]
+            if len(rounds) >= _FEWEST_ROUNDS:
+                each = [np.median(above[one]) / max(np.median(below[one]), 1e-9) for one in rounds]
+                found[(library, cell), size] = float(np.median(each))
+    return found
+
+
+def _agreement(a: Results, b: Results) -> Agreement:
+    first, second = _ratios(a), _ratios(b)
+    common = first.keys() & second.keys()
+    close = sum(abs(second[point] / max(first[point], 1e-9) - 1) < CLOSE for point in common)
+    return Agreement(len(common), close)
+
+
 def compare(a: Results, b: Results) -> Comparison:
     """Compares B with A, in the order of libraries and cells."""
     points_a, points_b = _points(a), _points(b)
@@ -139,4 +179,5 @@ def compare(a: Results, b: Results) -> Comparison:
         ],
         only_a=alone(a, b),
         only_b=alone(b, a),
+        agreement=_agreement(a, b),
     )

@@ -216,6 +216,15 @@ class Results:
         usual = [one for one in launches if not self._was_unusual(key, one[0])]
         return {repeat: launch / parts for repeat, launch in usual or launches}
 
+    def by_start(self, key: SeriesKey, size_bytes: int) -> list[Floats]:
+        """The same, of each start of the programs."""
+        import numpy as np
+
+        found: dict[int, list[Floats]] = {}
+        for repeat, times in self.by_repeat(key, size_bytes).items():
+            found.setdefault(self.start_of(repeat), []).append(times)
+        return [np.concatenate(times) for times in found.values()]
+
     def start_of(self, repeat: int) -> int:
         """What the launches or rounds of one start of the programs have in common."""
         return self.rounds[repeat].start if repeat in self.rounds else repeat
