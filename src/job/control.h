@@ -28,7 +28,7 @@
 namespace mobius::job {
 
 inline constexpr uint64_t kControlMagic = 0x6c6f72746e6f634d;  // "Mcontrol"
-inline constexpr uint32_t kControlVersion = 9;
+inline constexpr uint32_t kControlVersion = 10;
 
 inline constexpr size_t kPlacesOffset = size_t{1} << 20;
 inline constexpr size_t kBasesOffset = kPlacesOffset + (size_t{64} << 10);

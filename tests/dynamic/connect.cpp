@@ -212,7 +212,7 @@ void cycles() {
     leave(bridge);
     if (i == kFirst) first = mobius_test::resources();
   }
-  EXPECT(mobius_test::has_not_grown(first, (kTimes - kFirst) * mob_size(), 0));
+  EXPECT(mobius_test::has_not_grown(first, (kTimes - kFirst) * mob_size()));
 }
 
 // A second bridge to the same job fails, and nothing of it is left.
@@ -231,7 +231,7 @@ void refused() {
     OK(mob_team_barrier(team));
     if (i == kFirst) first = mobius_test::resources();
   }
-  EXPECT(mobius_test::has_not_grown(first, (kTimes - kFirst) * mob_size(), 0));
+  EXPECT(mobius_test::has_not_grown(first, (kTimes - kFirst) * mob_size()));
   failures += exercise(team, false);
   OK(mob_team_free(team));
   leave(bridge);

@@ -421,17 +421,15 @@ Resources resources() {
           static_cast<uint64_t>(descriptors)};
 }
 
-bool has_not_grown(const Resources& before, int cycles, int kept_rings) {
+bool has_not_grown(const Resources& before, int cycles) {
   constexpr uint64_t kOfANumber = uint64_t{24} << 10;
-  constexpr uint64_t kRing = uint64_t{64} << 10;
   // A process watches a peer by a descriptor, from the first long wait for it until it watches the
   // next one that comes: those of the last time, and not one for each time.
   constexpr uint64_t kWatches = 3;
   constexpr uint64_t kNoise = uint64_t{8} << 20;
   constexpr uint64_t kMap = uint64_t{1} << 30;  // less than a window, more than heaps of threads
   const Resources now = resources();
-  const uint64_t numbers =
-      static_cast<uint64_t>(cycles) * kOfANumber + static_cast<uint64_t>(kept_rings) * kRing;
+  const uint64_t numbers = static_cast<uint64_t>(cycles) * kOfANumber;
   const bool is_same = now.segment_bytes < before.segment_bytes + numbers + kNoise &&
                        now.address_space_bytes < before.address_space_bytes + kMap &&
                        now.private_bytes < before.private_bytes + kNoise &&

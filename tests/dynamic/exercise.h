@@ -24,10 +24,8 @@ struct Resources {
 };
 Resources resources();
 // Whether they are about the same as before `cycles` times a process came and went. A number is
-// never given out again, and has some pages of its own. Processes of this job keep the rings of
-// `kept_rings` senders that have left (docs/decisions/0027-processes-that-join.md). Prints what has
-// grown.
-bool has_not_grown(const Resources& before, int cycles, int kept_rings);
+// never given out again, and has some pages of its own. Prints what has grown.
+bool has_not_grown(const Resources& before, int cycles);
 
 // For operations that exercise() sends messages with: register before the first member calls it.
 void register_exercise();

@@ -80,7 +80,7 @@ def test_welcome_brings_the_control_block(launcher: Launcher) -> None:
     )
     assert done.returncode == 0
     assert sorted(done.stdout.decode().splitlines()) == [
-        f"({MAGIC}, 3, {WELCOME}, {rank}, 3) 1 b'Mcontrol' 9 3 True" for rank in range(3)
+        f"({MAGIC}, 3, {WELCOME}, {rank}, 3) 1 b'Mcontrol' 10 3 True" for rank in range(3)
     ]
 
 

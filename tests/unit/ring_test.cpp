@@ -97,6 +97,30 @@ TEST(Ring, OthersSeeWhetherTheNextRecordIsThere) {
   }
 }
 
+TEST(Ring, AnotherProducerGoesOnWhereTheFirstHasEnded) {
+  Memory<kMinRingBytes> memory{};
+  RingReader reader(memory.bytes, kMinRingBytes);
+  Sequence sequence;
+  for (int producer = 0; producer < 200; ++producer) {
+    RingWriter writer(memory.bytes, kMinRingBytes);
+    for (int record = 0; record < producer % 5; ++record) {
+      const size_t bytes = sequence.next_size(kMinRingBytes);
+      void* const payload = writer.reserve(bytes, static_cast<uint32_t>(producer));
+      ASSERT_NE(payload, nullptr);
+      // What the next headers could be taken for.
+      std::fill_n(static_cast<uint64_t*>(payload), bytes / sizeof(uint64_t), reader.position() | 1);
+      ASSERT_FALSE(reader.peek());
+      writer.commit();
+      ASSERT_EQ(reader.peek().bytes, bytes);
+      ASSERT_EQ(reader.peek().kind, static_cast<uint32_t>(producer));
+      reader.release();
+    }
+    static_cast<void>(writer.reserve(8));  // it dies before it commits this one
+    ASSERT_FALSE(reader.peek());
+    reader.publish();
+  }
+}
+
 TEST(Ring, CarriesRecordsOfAllSizesBetweenThreads) {
   constexpr uint64_t kRecords = 100'000;
   SharedZeros<Memory<kCapacity>> memory;

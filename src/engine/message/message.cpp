@@ -69,6 +69,7 @@ void Messages::close() {
     services_.segment.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
     services_.segment.chunks().release(chunk, 1);
   };
+  inbox_->vacant.store(0, std::memory_order_relaxed);
   const uint32_t rings = inbox_->rings.exchange(0, std::memory_order_relaxed);
   for (uint32_t index = 0; index < rings; index += Inbox::kRingsPerChunk) {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
@@ -151,6 +152,53 @@ void* Messages::larger_ring_at(uint64_t offset) {
   return services_.segment.local_address(offset);
 }
 
+// Makes a sender with a ring in the inbox of a local peer.
+mob_status_t Messages::take_ring(mob_rank_t rank, std::unique_ptr<MessageSender>* made) {
+  Inbox& inbox = services_.segment.process(services_.peers.host_index(rank)).inbox;
+  const LockGuard inbox_lock(services_.peers, inbox.lock);
+  if (inbox.vacant.load(std::memory_order_relaxed) != 0) return take_vacant_ring(rank, inbox, made);
+  const uint32_t index = inbox.rings.load(std::memory_order_relaxed);
+  if (index == kMostSenders) {
+    return fail(MOB_ERR_MEMORY, "rank %d has messages of %d local peers already", rank,
+                kMostSenders);
+  }
+  MessageRing* ring = nullptr;
+  if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
+  *made = std::make_unique<MessageSender>(services_, rank, *ring, index, senders_with_queue_);
+  // Release pairs with the acquire in attach(): the ring is visible.
+  inbox.rings.store(index + 1, std::memory_order_release);
+  return MOB_OK;
+}
+
+// The same with the first vacant ring. The caller holds the inbox's lock.
+mob_status_t Messages::take_vacant_ring(mob_rank_t rank, Inbox& inbox,
+                                        std::unique_ptr<MessageSender>* made) {
+  const uint32_t index = inbox.vacant.load(std::memory_order_relaxed) - 1;
+  const uint64_t chunk = inbox.chunks[index / Inbox::kRingsPerChunk].load() - 1;
+  if (const mob_status_t status = services_.segment.window().allow(chunk << kChunkShift, 1)) {
+    return status;
+  }
+  MessageRing& ring = *ring_at(inbox, index);
+  *made = std::make_unique<MessageSender>(services_, rank, ring, index, senders_with_queue_);
+  ring.sender = services_.peers.rank();
+  inbox.vacant.store(ring.next_vacant, std::memory_order_relaxed);
+  (*made)->announce();
+  return MOB_OK;
+}
+
+void Messages::look_for_vacant_rings() {
+  const Peers& peers = services_.peers;
+  if (peers.bound() == peers.size()) return;  // nobody came later, so nobody leaves before the end
+  for (uint32_t index = 0; index < receivers_.size(); ++index) {
+    if (!receivers_[index]->is_done()) continue;
+    const LockGuard inbox_lock(services_.peers, inbox_->lock);
+    MessageRing& ring = *ring_at(*inbox_, index);
+    receivers_[index]->vacate(ring);
+    ring.next_vacant = inbox_->vacant.load(std::memory_order_relaxed);
+    inbox_->vacant.store(index + 1, std::memory_order_relaxed);
+  }
+}
+
 mob_status_t Messages::connect(mob_rank_t rank) {
   const std::lock_guard lock(connect_mutex_);
   if (by_rank_[static_cast<size_t>(rank)].load(std::memory_order_relaxed) != nullptr) return MOB_OK;
@@ -162,22 +210,9 @@ mob_status_t Messages::connect(mob_rank_t rank) {
     by_rank_[static_cast<size_t>(rank)].store(senders_.back().get(), std::memory_order_release);
     return MOB_OK;
   }
-  Inbox& inbox = services_.segment.process(services_.peers.host_index(rank)).inbox;
   if (senders_.size() == senders_.capacity()) senders_.reserve(2 * senders_.size() + 1);
   std::unique_ptr<MessageSender> made;
-  {
-    const LockGuard inbox_lock(services_.peers, inbox.lock);
-    const uint32_t index = inbox.rings.load(std::memory_order_relaxed);
-    if (index == kMostSenders) {
-      return fail(MOB_ERR_MEMORY, "rank %d has messages of %d local peers already", rank,
-                  kMostSenders);
-    }
-    MessageRing* ring = nullptr;
-    if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
-    made = std::make_unique<MessageSender>(services_, rank, *ring, index, senders_with_queue_);
-    // Release pairs with the acquire in attach(): the ring is visible.
-    inbox.rings.store(index + 1, std::memory_order_release);
-  }
+  if (const mob_status_t status = take_ring(rank, &made)) return status;
   senders_.push_back(std::move(made));
   by_rank_[static_cast<size_t>(rank)].store(senders_.back().get(), std::memory_order_release);
   return MOB_OK;
@@ -489,6 +524,7 @@ void Messages::attach(uint32_t rings) {
       looked_at_.store(index + 1, std::memory_order_release);
     }
   }
+  look_for_vacant_rings();
 }
 
 }  // namespace mobius::engine

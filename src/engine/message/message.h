@@ -134,6 +134,9 @@ class Messages final : public RecordSinks {
   size_t widens_after() const { return width_->after_bytes; }
   // Makes a larger ring in the inbox of a local peer; false if there is no room for it.
   bool add_larger_ring(mob_rank_t rank, WireMoved* ring);
+  // Makes the rings vacant whose senders are gone, so that others use them. By the thread that
+  // receives.
+  void look_for_vacant_rings();
   // The memory of a larger ring, or null if this process cannot map it now.
   void* larger_ring_at(uint64_t offset);
 
@@ -193,6 +196,9 @@ class Messages final : public RecordSinks {
   mob_status_t reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
                             uint64_t* offset);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
+  mob_status_t take_ring(mob_rank_t rank, std::unique_ptr<MessageSender>* made);
+  mob_status_t take_vacant_ring(mob_rank_t rank, Inbox& inbox,
+                                std::unique_ptr<MessageSender>* made);
   bool add_larger_ring(Inbox::LargerRings& rings, const RingSize& width, WireMoved* ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
   bool take_serving();

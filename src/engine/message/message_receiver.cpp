@@ -52,6 +52,10 @@ bool MessageReceiver::settle_or_end() {
 bool MessageReceiver::handle() {
   const os::RingRecord record = reader_.peek();
   if (record.kind == kMoved) return move(record);
+  if (record.kind == kNewSender) {
+    meet_new_sender();
+    return true;
+  }
   without_loss([&] { accept(record); });
   return true;
 }
@@ -142,11 +146,47 @@ bool MessageReceiver::move(os::RingRecord record) {
   std::memcpy(&ring, record.data, sizeof ring);
   void* memory = services_.messages.larger_ring_at(ring.offset);
   if (memory == nullptr) return false;
+  reader_.release();
+  first_reader_ = reader_;
   reader_ = os::RingReader(memory, ring.capacity);
   wide_capacity_ = ring.capacity;
   wide_ = kWide;
   wide_memory_.store(memory, std::memory_order_relaxed);
   return true;
+}
+
+bool MessageReceiver::is_done() {
+  const mob_rank_t index = services_.peers.host_index(source_);
+  const job::Liveness& liveness = services_.peers.liveness();
+  return !is_vacant_ && !settling_ && (liveness.has_left(index) || liveness.is_known_dead(index)) &&
+         !reader_.peek();
+}
+
+void MessageReceiver::vacate(MessageRing& ring) {
+  is_vacant_ = true;
+  reader_.publish();
+  if (wide_ != 0) {
+    reader_ = first_reader_;
+    reader_.publish();
+    wide_ = 0;
+  }
+  publish();
+  ring.starved.store(0, std::memory_order_relaxed);
+  for (auto* const number :
+       {&ring.taken, &ring.refused, &ring.completed, &ring.unknown, &ring.copy.number}) {
+    number->store(0, std::memory_order_relaxed);
+  }
+  messages_ = 0;
+  payload_bytes_ = stored_ = 0;  // a sender that died may have left a part of a message
+}
+
+void MessageReceiver::meet_new_sender() {
+  is_vacant_ = false;
+  source_ = head_.sender;
+  token_ = given_token_ = token_of(source_);
+  is_renamed_ = services_.peers.public_number(source_) != source_;
+  doorbell_ = &services_.segment.doorbell(source_);
+  services_.messages.look_for_vacant_rings();
 }
 
 // Takes the payload from the sender, which must not free or change it before the answer.

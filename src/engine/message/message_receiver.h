@@ -59,6 +59,12 @@ class MessageReceiver {
   size_t bytes_left() const { return payload_bytes_ - stored_; }
 
   mob_rank_t source() const { return source_; }
+  // Whether the source is gone, and everything it sent was handled. By the thread that may call
+  // drain().
+  bool is_done();
+  // Then: makes the ring, which is this receiver's, ready for another sender.
+  void vacate(MessageRing& ring);
+
   // Of the source; null if the source is on another host.
   ProcessBlock::Doorbell* doorbell() const { return doorbell_; }
 
@@ -99,6 +105,7 @@ class MessageReceiver {
   void begin(os::RingRecord record);
   void go_on(os::RingRecord record);
   bool move(os::RingRecord record);
+  void meet_new_sender();
   void take_in_place(uintptr_t address);
   bool settle();
   void answer(bool taken);
@@ -111,13 +118,15 @@ class MessageReceiver {
   const Instrumentation& instrumentation_;
   const HandlerTable& handlers_;
   StreamHead& head_;
-  const mob_rank_t source_;
-  const mob_token_t token_ = token_of(source_);
+  mob_rank_t source_;
+  mob_token_t token_ = token_of(source_);
   mob_token_t given_token_ = token_;  // to the handlers of the current message
   // The program of this process knows the source by another number than this engine.
-  const bool is_renamed_ = services_.peers.public_number(source_) != source_;
-  ProcessBlock::Doorbell* const doorbell_ = nullptr;
+  bool is_renamed_ = services_.peers.public_number(source_) != source_;
+  ProcessBlock::Doorbell* doorbell_ = nullptr;
   os::RingReader reader_;
+  os::RingReader first_reader_ = reader_;  // while the stream is in the larger ring
+  bool is_vacant_ = false;
   uint64_t messages_ = 0;  // begun
 
   // For may_find(): the position in the ring, a multiple of a line, and the bits above.
@@ -125,7 +134,7 @@ class MessageReceiver {
   const void* const memory_;
   std::atomic<const void*> wide_memory_ = nullptr;
   size_t wide_capacity_ = 0;
-  uint64_t wide_ = 0;  // kWide once the stream goes on in the larger ring
+  uint64_t wide_ = 0;  // kWide once the stream goes on in the larger ring, always the same one
 
   // The message in progress.
   mob_delivery_t delivery_ = {};

@@ -119,13 +119,18 @@ void MessageSender::tell_target() {
   tell_target_after_fence();
 }
 
+void MessageSender::announce() {
+  static_cast<void>(writer_.reserve(0, kNewSender));  // the ring is empty
+  writer_.commit();
+}
+
 // Changes to a larger ring, if there is memory for one and room for the record that says so.
 void MessageSender::widen() {
-  WireMoved ring{};
+  WireMoved& ring = static_cast<MessageRing&>(head_).larger;
   void* record = writer_.reserve(sizeof ring, kMoved);
   if (record == nullptr) return;
   widens_after_ = kNever;
-  if (!services_.messages.add_larger_ring(target_, &ring)) return;
+  if (ring.capacity == 0 && !services_.messages.add_larger_ring(target_, &ring)) return;
   void* memory = services_.messages.larger_ring_at(ring.offset);
   if (memory == nullptr) return;
   std::memcpy(record, &ring, sizeof ring);

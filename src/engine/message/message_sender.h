@@ -65,6 +65,8 @@ class MessageSender {
   // while its queue is not empty.
   MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring,
                 uint32_t index, std::atomic<uint32_t>& senders_with_queue);
+  // Tells the target that a ring that was vacant is this sender's now. Before all else.
+  void announce();
   // To a process of another host.
   MessageSender(const MessageServices& services, mob_rank_t target, Link& link,
                 std::atomic<uint32_t>& senders_with_queue);

@@ -34,8 +34,10 @@ inline constexpr size_t kRingCapacity = size_t{64} << 10;
 
 // Where a process' rings are, and for which messages it has handlers.
 struct Inbox {
-  alignas(64) os::HybridLockWord lock;  // for senders that add a ring
+  alignas(64) os::HybridLockWord lock;  // for changes of which rings there are, and of `vacant`
   std::atomic<uint32_t> rings;          // up to here they are there for the receiver to use
+  // The first of the rings whose senders are gone: its index, plus 1; 0: none. Guarded by the lock.
+  std::atomic<uint32_t> vacant;
   static constexpr size_t kRingsPerChunk = 30;
   std::atomic<uint32_t> chunks[(kMostSenders + kRingsPerChunk - 1) / kRingsPerChunk];
   // Larger rings of one size.
@@ -101,7 +103,15 @@ struct StreamHead {
   SharedCopy copy;
 };
 
+// Where a larger ring is.
+struct WireMoved {
+  uint64_t offset;  // in the window
+  uint64_t capacity;
+};
+
 struct MessageRing : StreamHead {
+  uint32_t next_vacant;  // as Inbox::vacant
+  WireMoved larger;      // made for a sender; the next one in this ring uses it, too
   alignas(64) unsigned char memory[os::ring_footprint(kRingCapacity)];
 };
 inline constexpr size_t kMessageRingBytes = size_t{68} << 10;  // whole pages
@@ -110,11 +120,13 @@ static_assert(kWideRing.most <= std::size(Inbox::LargerRings{}.chunks) * kWideRi
 static_assert(kLargeRing.most <= std::size(Inbox::LargerRings{}.chunks) * kLargeRing.per_chunk);
 
 // A message is one record of kind kFirst and as many kMore as its payload needs. kMoved, a
-// WireMoved, says in which wider ring the stream goes on; there is one at most.
+// WireMoved, says in which larger ring the stream goes on; there is one at most. kNewSender is the
+// first record in a ring that was vacant.
 enum RecordKind : uint32_t {
   kFirst,
   kMore,
   kMoved,
+  kNewSender,
 };
 
 // Starts the record kFirst. After it: a WireNotify if kHasNotify, the user's header padded to a
@@ -130,11 +142,6 @@ struct WireMessage {
 };
 inline constexpr uint32_t kHasNotify = 1;
 inline constexpr uint32_t kInPlace = 2;
-
-struct WireMoved {
-  uint64_t offset;  // in the window
-  uint64_t capacity;
-};
 
 struct WireNotify {
   mob_counter_t target_counter;

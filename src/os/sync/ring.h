@@ -70,6 +70,10 @@ class RingView {
         mask_(capacity - 1) {}
 
   size_t capacity() const { return mask_ + 1; }
+  // Acquire pairs with the release in RingReader::publish().
+  uint64_t released() const {
+    return released_ == nullptr ? 0 : released_->load(std::memory_order_acquire);
+  }
   ring_detail::Header* header(uint64_t position) const {
     return reinterpret_cast<ring_detail::Header*>(records_ + (position & mask_));
   }
@@ -79,12 +83,14 @@ class RingView {
   size_t mask_;  // gives a position's offset in the lap
 };
 
-// The producer's side, in the producer's own memory. Only one may exist for a ring: it is made
-// while the ring holds zeros and used until the ring is no longer needed, because its state is
-// stored nowhere else. The ring's memory must outlive it. Calls must not overlap; any thread.
+// The producer's side, in the producer's own memory. Only one may be used for a ring, because its
+// state is stored nowhere else. It is made while the ring holds zeros; or after the last record of
+// an earlier producer, which is gone, was released and the consumer has called publish(). The
+// ring's memory must outlive it. Calls must not overlap; any thread.
 class RingWriter : RingView {
  public:
-  RingWriter(void* memory, size_t capacity) : RingView(memory, capacity) {}
+  RingWriter(void* memory, size_t capacity)
+      : RingView(memory, capacity), position_(released()), limit_(position_ + capacity) {}
 
   // Returns the place for the payload of the next record, aligned to kRingPayloadAlignment, or null
   // while the ring is full (and always if `bytes` exceeds ring_max_payload()). Valid until
@@ -151,9 +157,9 @@ class RingWriter : RingView {
     }
   }
 
-  uint64_t position_ = 0;        // position of the next record
-  uint64_t end_ = 0;             // end of the reserved record
-  uint64_t limit_ = capacity();  // consumer's position when last read, plus one lap
+  uint64_t position_;  // position of the next record
+  uint64_t end_ = 0;   // end of the reserved record
+  uint64_t limit_;     // consumer's position when last read, plus one lap
 };
 
 struct RingRecord {
@@ -178,7 +184,7 @@ struct RingRecord {
 // The consumer's side; as RingWriter.
 class RingReader : RingView {
  public:
-  RingReader(void* memory, size_t capacity) : RingView(memory, capacity) {}
+  RingReader(void* memory, size_t capacity) : RingView(memory, capacity), position_(released()) {}
 
   // The oldest record that was not released, or one without data if there is none. It stays in
   // place and unchanged until release().
@@ -221,9 +227,10 @@ class RingReader : RingView {
   }
 
  private:
-  uint64_t position_ = 0;                   // position of the next record
-  uint64_t next_ = 0;                       // position of the record after the peeked one
-  uint64_t publish_from_ = capacity() / 4;  // a quarter of the ring after the published position
+  uint64_t position_;          // position of the next record
+  uint64_t next_ = position_;  // position of the record after the peeked one
+  // A quarter of the ring after the published position.
+  uint64_t publish_from_ = position_ + capacity() / 4;
 };
 
 }  // namespace mobius::os
