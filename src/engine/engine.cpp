@@ -93,7 +93,9 @@ mob_status_t Engine::open(const ThreadSeat* seat, const GuestSeat* guest) {
   if (const mob_status_t status = open_memory(seat, mappings)) return status;
   const mob_status_t status = teams_.open_world(without_exceptions("mob_init", [&] {
     open_parts(mappings);
-    if (guest != nullptr) share_with(*guest->home);
+    if (guest != nullptr) {
+      if (const mob_status_t shared = share_with(*guest->home)) return shared;
+    }
     return open_network();
   }));
   if (status != MOB_OK) return status;
@@ -147,13 +149,15 @@ void Engine::open_parts(const Mappings& mappings) {
 
 // A guest runs the handlers that the program has registered, counts the program's counters, and
 // excludes accumulates of the process' own job.
-void Engine::share_with(Engine& home) {
+mob_status_t Engine::share_with(Engine& home) {
   for (unsigned id = 0; id < MOB_MAX_HANDLERS; ++id) {
     const Handler* const handler = home.messages().handlers().find(id);
     if (handler != nullptr) messages_.register_handler(id, handler->function, handler->argument);
   }
   counters_.share(home.counters());
   segment_.accumulate_locks().share(home.segment().accumulate_locks());
+  remote_objects_.open(notifications_);  // which processes of the other job ask to count
+  return home.counters().any() ? serve_counters() : MOB_OK;
 }
 
 // Opens everything that answers requests before another host can send one.

@@ -149,6 +149,9 @@ class Engine {
   Registry<SymmetricHeap>& heaps() { return heaps_; }
   LocalHeap& local_heap() { return local_heap_; }
   Counters& counters() { return counters_; }
+  // In the engine of a guest: has processes of the other job count the program's counters, which
+  // they cannot reach, by requests. The program has one.
+  mob_status_t serve_counters() { return am_rma_.require(); }
   Completion& completion() { return completion_; }
   const Instrumentation& instrumentation() const { return instrumentation_; }
   Router& router() { return router_; }
@@ -228,7 +231,7 @@ class Engine {
 
   void apply_copy_settings() const;
   mob_status_t open(const ThreadSeat* seat, const GuestSeat* guest = nullptr);
-  void share_with(Engine& home);
+  mob_status_t share_with(Engine& home);
   mob_status_t open_memory(const ThreadSeat* seat, Mappings& mappings);
   void open_parts(const Mappings& mappings);
   mob_status_t open_network();

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@ namespace {
 constexpr unsigned kAsk = 900;
 constexpr unsigned kAnswer = 901;
 constexpr unsigned kCount = 902;
+constexpr unsigned kIgnored = 903;
 constexpr size_t kBytes = size_t{1} << 20;
 
 int wrong = 0;
@@ -203,6 +205,43 @@ void counted_messages(const Members& all) {
   EXPECT(left == 0);
   OK(mob_team_barrier(all.team));
   OK(mob_counter_free(arrived));
+}
+
+// Counters of both sides, of a transfer and of a message, whichever jobs the two are of.
+void counters(const Members& all) {
+  const Memory memory(all, 4096);
+  std::array<mob_counter_t, 3> own{};
+  for (mob_counter_t& counter : own) OK(mob_counter_create(&counter));
+  auto [origin, target, completion] = own;
+  std::vector<void*> targets(static_cast<size_t>(all.size));
+  OK(mob_publish(all.team, target, targets.data()));
+  for (mob_rank_t to = 0; to < all.size; ++to) {
+    const mob_notify_t notify{origin, static_cast<mob_counter_t>(targets[static_cast<size_t>(to)]),
+                              completion};
+    uint64_t word = value_of(all.me, to);
+    mob_transfer_t transfer{};
+    transfer.rank = all.number(to);
+    transfer.remote = memory.at(transfer.rank, 8 * static_cast<size_t>(all.me));
+    transfer.local = &word;
+    transfer.bytes = sizeof word;
+    transfer.origin_counter = notify.origin_counter;
+    transfer.target_counter = notify.target_counter;
+    transfer.completion_counter = notify.completion_counter;
+    OK(mob_transfer(&transfer));
+    OK(mob_transfer_nbi(&transfer));
+    OK(mob_flush(transfer.rank));
+    OK(mob_message_send(transfer.rank, kIgnored, nullptr, 0, nullptr, 0, &notify));
+  }
+  for (mob_counter_t counter : own) {
+    uint64_t left = 1;
+    OK(mob_counter_wait(counter, 3 * static_cast<uint64_t>(all.size), &left));
+    EXPECT(left == 0);
+  }
+  for (mob_rank_t from = 0; from < all.size; ++from) {
+    EXPECT(*memory.at(all.number(all.me), 8 * static_cast<size_t>(from)) == value_of(from, all.me));
+  }
+  OK(mob_team_barrier(all.team));
+  for (mob_counter_t counter : own) OK(mob_counter_free(counter));
 }
 
 void locks(const Members& all) {
@@ -451,6 +490,7 @@ void register_exercise() {
   OK(mob_handler_register(kAsk, on_ask, nullptr));
   OK(mob_handler_register(kAnswer, on_answer, nullptr));
   OK(mob_handler_register(kCount, on_count, nullptr));
+  OK(mob_handler_register(kIgnored, [](const mob_message_t*, void*, mob_delivery_t*) {}, nullptr));
 }
 
 int exercise(mob_team_t team, bool is_one_job) {
@@ -461,6 +501,7 @@ int exercise(mob_team_t team, bool is_one_job) {
   atomics(all);
   messages(all);
   counted_messages(all);
+  counters(all);
   locks(all);
   epochs(all);
   collectives(all);

@@ -767,7 +767,10 @@ TEST(MessageBadInput, EveryArgument) {
   // A counter of the target at the same place is freed too.
   const mob_notify_t told{nullptr, freed, nullptr};
   const mob_status_t counted = mob_message_send(right, kCount, nullptr, 0, nullptr, 0, &told);
-  EXPECT_EQ(counted == MOB_OK, !mobius_test::same_host(right));
+  // So does one in another job.
+  if (mobius_test::on_team.is_one_job) {
+    EXPECT_EQ(counted == MOB_OK, !mobius_test::same_host(right));
+  }
   expect(counted != MOB_OK ? counted : mob_message_flush(right), MOB_ERR_HANDLE, "counter");
   EXPECT_EQ(mob_message_flush(right), MOB_OK) << mob_last_error();
   expect(mob_message_send(me, kCount, nullptr, 1, nullptr, 0, nullptr), MOB_ERR_ARGUMENT,

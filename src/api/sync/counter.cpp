@@ -2,6 +2,7 @@
 #include <mobius/counter.h>
 
 #include "api/check.h"
+#include "engine/guests.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
@@ -25,7 +26,15 @@ mob_status_t mob_counter_create(mob_counter_t* counter) {
   if (const mob_status_t status = check_not_null("mob_counter_create", counter, "the result")) {
     return status;
   }
-  return api::without_exceptions("mob_counter_create", [&] { return counters().create(counter); });
+  return api::without_exceptions("mob_counter_create", [&] {
+    if (const mob_status_t status = counters().create(counter)) return status;
+    mob_status_t status = MOB_OK;
+    engine::for_each_guest([&](engine::Engine& guest) {
+      if (status == MOB_OK) status = guest.serve_counters();
+    });
+    if (status != MOB_OK) static_cast<void>(counters().free("mob_counter_create", *counter));
+    return status;
+  });
 }
 
 mob_status_t mob_counter_free(mob_counter_t counter) {

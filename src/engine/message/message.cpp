@@ -244,6 +244,7 @@ mob_status_t Messages::check_counters(const char* call, mob_rank_t rank,
                                       const mob_notify_t& notify) {
   const auto is_live = [&](mob_rank_t owner, mob_counter_t counter) {
     return counter == nullptr || !services_.peers.is_here(owner) ||
+           services_.counters.is_elsewhere(owner, counter) ||
            services_.counters.find(call, owner, counter) != nullptr;
   };
   const bool live = is_live(services_.peers.rank(), notify.origin_counter) &&

@@ -227,8 +227,8 @@ void MessageReceiver::finish() {
   }
   if (delivery_.counter != nullptr) services_.counters.count_named(delivery_.counter);
   if (notify_.target_counter != nullptr && !count(services_.peers.rank(), notify_.target_counter) &&
-      !services_.peers.is_here(source_)) {
-    head_.note_unknown(StreamHead::kUnknownCounter);  // a local peer has checked it when it sent
+      (!services_.peers.is_here(source_) || services_.peers.is_guest())) {
+    head_.note_unknown(StreamHead::kUnknownCounter);  // others have checked it when they sent
   }
   // Release pairs with the acquire in MessageSender::flush(): the handlers' writes come before it.
   head_.completed.store(messages_, std::memory_order_release);
@@ -236,7 +236,7 @@ void MessageReceiver::finish() {
 }
 
 bool MessageReceiver::count(mob_rank_t owner, mob_counter_t counter) {
-  if (!services_.peers.is_here(owner)) {
+  if (!services_.peers.is_here(owner) || services_.counters.is_elsewhere(owner, counter)) {
     services_.messages.count_elsewhere(owner, counter);
     return true;
   }

@@ -57,7 +57,19 @@ mob_status_t Counters::free(const char* call, mob_counter_t counter) {
   return MOB_OK;
 }
 
+bool Counters::any() {
+  const std::lock_guard lock(mutex_);
+  return made_ != 0;
+}
+
+bool Counters::is_elsewhere(mob_rank_t owner, mob_counter_t counter) {
+  const Peers& peers = segment_.peers();
+  return owner != peers.rank() && peers.is_here(owner) && peers.is_foreign(owner) &&
+         segment_.reach(owner, &own(counter), sizeof(mob_counter)) == nullptr;
+}
+
 mob_counter* Counters::find(const char* call, mob_rank_t owner, mob_counter_t counter) {
+  if (is_shared(owner)) return home_->find(call, home_->segment_.peers().rank(), counter);
   const auto handle = reinterpret_cast<uintptr_t>(counter);
   const uint64_t live = kLive | (handle & kUses);
   // Not by own(): any number may come in as a handle.
@@ -70,6 +82,7 @@ mob_counter* Counters::find(const char* call, mob_rank_t owner, mob_counter_t co
 }
 
 void Counters::count(mob_rank_t owner, mob_counter& counter, uint64_t amount) {
+  if (is_shared(owner)) return home_->count(home_->segment_.peers().rank(), counter, amount);
   // Pairs with the acquire in wait() and mob_counter_get(). Sequentially consistent: also the fence
   // in front of the look at sleepers.
   counter.value.fetch_add(amount, std::memory_order_seq_cst);
@@ -77,10 +90,6 @@ void Counters::count(mob_rank_t owner, mob_counter& counter, uint64_t amount) {
 }
 
 void Counters::count_named(mob_counter_t counter) {
-  if (home_ != nullptr) {
-    home_->count_named(counter);
-    return;
-  }
   const mob_rank_t own = segment_.peers().rank();
   mob_counter* found = find("a message", own, counter);
   if (found != nullptr) count(own, *found);

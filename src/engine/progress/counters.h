@@ -30,6 +30,12 @@ class Counters {
   // Made and freed by their owner. Any thread.
   mob_status_t create(mob_counter_t* counter);
   mob_status_t free(const char* call, mob_counter_t counter);
+  // Whether any was ever made.
+  bool any();
+
+  // Whether a counter may be that of a guest in its own job, whose memory is not mapped here
+  // (engine/guests.h): then only its owner can find it.
+  bool is_elsewhere(mob_rank_t owner, mob_counter_t counter);
 
   // The counter of a process by its handle, reachable here; null (with the error recorded for
   // `call`) if it is not one.
@@ -62,6 +68,11 @@ class Counters {
   mob_status_t wait(mob_counter& counter, uint64_t value, uint64_t* left);
 
  private:
+  // Whether a process' counters are those of `home_`.
+  bool is_shared(mob_rank_t owner) const {
+    return home_ != nullptr && owner == segment_.peers().rank();
+  }
+
   static constexpr uint64_t kUses = alignof(mob_counter) - 1;
   static constexpr uint64_t kLive = 0x7265746e756f434d & ~kUses;  // "MCounter"
 

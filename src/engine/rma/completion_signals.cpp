@@ -23,6 +23,10 @@ mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& 
                 {self, transfer.completion_counter, &notice->completion}};
   for (const auto& each : wanted) {
     if (each.counter == nullptr || !segment_.peers().is_here(each.owner)) continue;
+    if (counters_.is_elsewhere(each.owner, each.counter)) {
+      notice->by_target = true;
+      continue;
+    }
     *each.found = counters_.find(call, each.owner, each.counter);
     if (*each.found == nullptr) return MOB_ERR_HANDLE;
   }
@@ -46,14 +50,16 @@ mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& 
   notice->signal =
       static_cast<uint64_t*>(segment_.reach(transfer.rank, transfer.signal, sizeof(uint64_t)));
   if (notice->signal != nullptr) return MOB_OK;
-  notice->by_target = exposures_.covers(transfer.rank, reinterpret_cast<uintptr_t>(transfer.signal),
-                                        sizeof(uint64_t));
-  if (notice->by_target && segment_.peers().is_same_process(transfer.rank)) {
-    notice->by_target = false;
-    notice->signal = transfer.signal;
+  if (!exposures_.covers(transfer.rank, reinterpret_cast<uintptr_t>(transfer.signal),
+                         sizeof(uint64_t))) {
+    return segment_.explain_unreachable(call, transfer.rank, transfer.signal, sizeof(uint64_t));
   }
-  if (notice->by_target || notice->signal != nullptr) return MOB_OK;
-  return segment_.explain_unreachable(call, transfer.rank, transfer.signal, sizeof(uint64_t));
+  if (segment_.peers().is_same_process(transfer.rank)) {
+    notice->signal = transfer.signal;
+  } else {
+    notice->by_target = true;
+  }
+  return MOB_OK;
 }
 
 void CompletionSignals::announce(const mob_transfer_t& transfer, const Notice& notice) {

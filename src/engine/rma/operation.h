@@ -22,7 +22,7 @@ struct Notice {
   mob_counter* target = nullptr;
   mob_counter* completion = nullptr;
   uint64_t* signal = nullptr;
-  bool by_target = false;  // the target signals: the word is not mapped here
+  bool by_target = false;  // the target signals and counts: its word or counter is not mapped here
 };
 
 // How long a call waits: until local completion, or not at all, with a handle, or with none (only
