@@ -91,7 +91,7 @@ mob_bridge_t make_team(const Origin& origin, char** argv) {
 
 void free_team(mob_bridge_t bridge) {
   const mob_team_t team = on_team.team;
-  on_team.numbers.clear();
+  on_team = {MOB_TEAM_NONE, true, {}};
   check(mob_team_free(team), "mob_team_free");
   check(mob_bridge_disconnect(bridge), "mob_bridge_disconnect");
 }

@@ -8,6 +8,7 @@
 
 #include <mobius/mobius.h>
 
+#include <string>
 #include <vector>
 
 namespace mobius_test {
@@ -25,8 +26,10 @@ inline bool is_on_world() { return on_team.numbers.empty(); }
 // number that no process has, so that tests of wrong ranks still pass wrong numbers.
 inline mob_rank_t number_of(mob_rank_t rank) {
   if (is_on_world() || rank < 0) return rank;
+  constexpr mob_rank_t kNone = 100'000;
   const auto member = static_cast<size_t>(rank);
-  return member < on_team.numbers.size() ? on_team.numbers[member] : rank + 100'000;
+  if (member < on_team.numbers.size()) return on_team.numbers[member];
+  return rank < kNone ? rank + kNone : rank;
 }
 // The member with a number.
 inline mob_rank_t member_of(mob_rank_t number) {
@@ -37,12 +40,19 @@ inline mob_rank_t member_of(mob_rank_t number) {
   return -1;
 }
 
+// The call that errors name where a test calls `name`.
+inline std::string name_on_team(const std::string& name) {
+  if (is_on_world()) return name;
+  if (name == "mob_mem_alloc") return "mob_team_alloc";
+  return name == "mob_barrier" ? "mob_team_barrier" : name;
+}
+
 // Arguments with numbers in them, until the end of the call.
 class Numbers {
  public:
   Numbers(const mob_rank_t* ranks, mob_rank_t count) : ranks_(ranks) {
     constexpr mob_rank_t kMost = 4096;
-    if (is_on_world() || ranks == nullptr || count < 0 || count > kMost) return;
+    if (is_on_world() || ranks == nullptr || count < 1 || count > kMost) return;
     for (mob_rank_t i = 0; i < count; ++i) numbers_.push_back(number_of(ranks[i]));
     ranks_ = numbers_.data();
   }
@@ -89,6 +99,10 @@ inline mob_status_t mem_alloc(size_t bytes, mob_mem_t* mem) {
 }
 inline mob_status_t barrier() {
   return is_on_world() ? mob_barrier() : mob_team_barrier(on_team.team);
+}
+// The team is not to be freed, as the world is not.
+inline mob_status_t team_free(mob_team_t team) {
+  return mob_team_free(team == on_team.team ? MOB_TEAM_WORLD : team);
 }
 inline mob_status_t epoch_post(mob_epoch_t epoch, const mob_rank_t* origins, mob_rank_t count) {
   return mob_epoch_post(epoch, Numbers(origins, count), count);
@@ -338,6 +352,7 @@ inline mob_status_t mutex_unlock(mob_mutexes_t mutexes, size_t index, mob_rank_t
 #define mob_host_mate mobius_test::on_team_calls::host_mate
 #define mob_mem_alloc mobius_test::on_team_calls::mem_alloc
 #define mob_barrier mobius_test::on_team_calls::barrier
+#define mob_team_free mobius_test::on_team_calls::team_free
 #define mob_epoch_post mobius_test::on_team_calls::epoch_post
 #define mob_epoch_start mobius_test::on_team_calls::epoch_start
 #define mob_team_gather mobius_test::on_team_calls::team_gather

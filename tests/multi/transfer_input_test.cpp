@@ -127,7 +127,7 @@ TEST_F(WrongTransfer, RankKindShapeTypeAndOperation) {
   for (const mob_rank_t rank : {-1, mob_size(), INT_MAX, INT_MIN}) {
     mob_transfer_t t = contiguous();
     t.rank = rank;
-    refuse(t, MOB_ERR_RANK, "rank " + std::to_string(rank));
+    refuse(t, MOB_ERR_RANK, "rank " + std::to_string(mobius_test::number_of(rank)));
   }
   for (const int value : {-1, 4, INT_MAX}) {
     mob_transfer_t t = contiguous();
