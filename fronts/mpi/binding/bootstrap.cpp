@@ -182,8 +182,8 @@ void join(MPI_Comm everybody, unsigned facts) {
 
 constexpr const char* kMakingWindow = "a call that makes a window";
 
-// Whether a communicator is of all processes. A process tells by its sessions only if it has one
-// open.
+// Whether a communicator is of all processes. Without MPI_Init() a process knows that only from the
+// one session that it has open, so the members ask each other.
 bool all_say_everybody(MPI_Comm comm) {
   const bool mine = is_of_everybody(comm);
   if (has_world() || is_intercommunicator(comm)) return mine;

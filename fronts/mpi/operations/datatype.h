@@ -23,7 +23,7 @@ struct Block {
 };
 
 struct Datatype {
-  // First, what operations look at that go the short way.
+  // What short operations read comes first.
   std::atomic<uintptr_t> handle = 0;
   std::atomic<Datatype*> next = nullptr;
   size_t solid_bytes = 0;            // if the data has no gaps, also not to the next; else 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// MPI_Alloc_mem(): memory that is a target without more ado, once there is a job.
+// MPI_Alloc_mem(): once there is a job, memory of Möbius, which need not be exposed to be a target.
 
 #include "binding/bootstrap.h"
 #include "binding/errors.h"

@@ -14,9 +14,9 @@ mob_mutexes_t turns = nullptr;
 // A callback of an attribute, which the MPI runs while it frees a window, may free another one.
 thread_local bool has_turn __attribute__((tls_model("initial-exec"))) = false;
 
-// While it lives, no other carrier of the job is made or freed, as far as a member of the window
-// has several threads. The first member locks the mutex of the job, once all members have come: the
-// members of the window that has the mutex are all here, so they wait for no other window.
+// Where a member of the window may have several threads: while this lives, no other carrier of such
+// a window is made or freed in the job. The first member locks the mutex of the job once all
+// members have come. So the members of the window that holds the mutex wait for no other window.
 class Turn {
  public:
   explicit Turn(const Window& window) : window_(window) {

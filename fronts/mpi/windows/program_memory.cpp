@@ -32,7 +32,8 @@ struct Range {
   bool holds(uintptr_t from, uintptr_t to) const { return from >= start && to <= end; }
 };
 
-// Address space costs nothing; more than there is memory is not needed, and not always given.
+// A reserve of address space for a heap that grows. It costs no memory, but limits (ulimit -v) may
+// not allow more.
 constexpr size_t kMostHeapBytes = size_t{16} << 30;
 
 constexpr uintptr_t kWordBytes = 8;

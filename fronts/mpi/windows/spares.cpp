@@ -66,7 +66,7 @@ std::string name_of(MPI_Win carrier) {
 
 bool keep_as_spare(Window* window) {
   Members& members = *window->members;
-  // These are alike at all members.
+  // All members have the same values of these.
   if (!members.is_kept || window->has_threads || window->locked != nullptr) return false;
   const int32_t mine = !window->is_changed && members.spares.size() < kMostSpares ? 1 : 0;
   int32_t all = 0;
@@ -103,7 +103,8 @@ void free_spares(Members* members) {
 
 using namespace mobius::mpi;  // NOLINT(google-build-using-namespace): this is the C face of it
 
-// Attributes may have callbacks, which run when the MPI frees the carrier.
+// The carrier is not kept then: an attribute may have a callback, which the MPI runs when it frees
+// the carrier.
 MOBIUS_MPI_TWIN(Win_set_attr)(MPI_Win win, int keyval, void* value) {
   if (Window* window = find_window(win)) window->is_changed = true;
   return real::Win_set_attr(win, keyval, value);

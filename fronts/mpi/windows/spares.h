@@ -2,10 +2,10 @@
 #pragma once
 
 // Parts of freed windows that the next windows over the same communicator take: the carrier, which
-// costs the MPI up to half a millisecond, the object for epochs, the locks, and the memory of a
-// small allocated window. All members keep the same spares in the same order, because they agree on
-// each. A carrier gets its first name and error handler again. One to which the program gave an
-// info or an attribute is not kept: it would not be as new.
+// costs the MPI up to half a millisecond, the object for epochs, the locks, and the memory of an
+// allocated window. All members keep the same spares in the same order, because they agree on each.
+// A carrier that is kept gets the name and the error handler back that the MPI gave it. A carrier
+// to which the program gave an info or an attribute is freed: these cannot be taken back.
 
 #include <mobius/mobius.h>
 

@@ -38,8 +38,8 @@ struct Target {
   mob_rank_t owner = 0;  // rank in the job of the process whose memory it is …
   mob_rank_t rank = 0;   // … and of the member itself, who differs in shared windows
   bool is_here = false;  // on this host
-  // This process may access it: it has started an epoch to it, or locked it. Windows on which it
-  // may access everybody have Window::all_open instead.
+  // Whether this process may access it: it has started an epoch to it, or locked it. Where it may
+  // access all members, Window::all_open is set instead.
   std::atomic<uint8_t> open = 0;
   // Whether there is something for a flush. Puts, which within a host are stores that any full
   // fence completes …
@@ -90,13 +90,13 @@ enum class Access : uint8_t {
 };
 
 struct Window {
-  // First, what every operation looks at.
+  // What every operation reads comes first.
   std::atomic<uintptr_t> handle = 0;  // number_of() the carrier; 0: not in use
   std::atomic<Window*> next = nullptr;
   std::atomic<uint8_t> all_open = 0;
   bool is_dynamic = false;
   bool orders_accumulates = true;
-  Relaxed<bool> is_changed = false;  // the program gave its handle what stays: spares.h
+  Relaxed<bool> is_changed = false;  // it has an info or attributes of the program: spares.h
   bool has_threads = false;          // two threads of a member may call the MPI at once
   int size = 0;
   int rank = 0;
@@ -142,14 +142,14 @@ class Windows {
     return window;
   }
 
-  // One that is not in use, and found by nobody before insert(). Windows are never destroyed:
-  // a wrong program may be looking at one that was freed.
+  // Returns a window that is not in use, which find() does not find before insert(). Windows are
+  // never destroyed: a wrong program may be looking at one that was freed.
   Window* make();
   void insert(Window* window, MPI_Win carrier);
-  // From here on its handle is not found.
+  // Takes the window out: find() no longer finds it by its handle.
   void remove(Window* window);
   void give_back(Window* window);
-  // One that is live; null if there is none.
+  // Any live window; null if there is none.
   Window* any();
   // As find(), for a handle that find() has not found: a window that another thread has freed and
   // made again meanwhile may have led it from one chain to another.
@@ -182,10 +182,10 @@ class Windows {
 
 extern constinit Windows windows;
 
-// A handle that leads to no window at first sight.
+// What look_again() finds for a handle that find() has not found.
 struct Missed {
-  Window* window;  // that it leads to all the same
-  MPI_Win own;     // else what the MPI is to be called with
+  Window* window;  // null: there is none
+  MPI_Win own;     // the handle to call the MPI with then
 };
 [[gnu::cold]] Missed look_again(MPI_Win win);
 

@@ -39,15 +39,15 @@ Making::~Making() {
 }
 
 bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
-  // The MPI says that there are no windows of those.
+  // The MPI itself reports that an intercommunicator has no windows.
   if (is_intercommunicator(comm_)) return false;
   const bool has_job = join_job(comm_);
   Members* const kept = has_job ? kept_members(comm_) : nullptr;
   std::vector<mob_rank_t> found;
   if (has_job && kept == nullptr) found = job_ranks(comm_);
   const std::vector<mob_rank_t>& ranks = kept != nullptr ? kept->ranks : found;
-  // Each process of the communicator finds one without its job, and so decides like the others
-  // without asking them: those of another MPI_COMM_WORLD may have no front.
+  // Every member finds a process outside of its job, and so all decide alike without a message. A
+  // process of another MPI_COMM_WORLD, which may have no front, would not answer one.
   if (ranks.empty()) {
     count_left(has_job ? "with processes that were not there at MPI_Init()" : why_not_joined());
     return false;
@@ -138,7 +138,7 @@ bool Making::make_parts() {
   if (mob_epoch_create(members.team, &window.epoch) != MOB_OK) return false;
   const bool all_here = std::all_of(window.targets.get(), window.targets.get() + window.size,
                                     [](const Target& target) { return target.is_here; });
-  // Locks of processes on other hosts travel with what is done under them.
+  // A lock of mob_access_create() travels to another host with the operations under it.
   if (!all_here) {
     for (int i = 0; i < window.size; ++i) window.targets[i].is_copied = false;
     return mob_access_create(members.team, &window.locked) == MOB_OK &&

@@ -16,7 +16,7 @@
 namespace mobius::mpi {
 namespace {
 
-// The MPI says what is wrong with arguments.
+// Whether the arguments are right. With wrong ones the MPI is called, which reports them.
 bool is_sound(MPI_Comm comm, MPI_Aint bytes, MPI_Aint unit, const void* base, const MPI_Win* win) {
   return base != nullptr && win != nullptr && comm != MPI_COMM_NULL && bytes >= 0 && unit > 0 &&
          unit <= std::numeric_limits<int>::max();
@@ -53,7 +53,7 @@ bool place_apart(const Making& making, mob_mem_t memory) {
   return true;
 }
 
-// One after the other in memory of the first member.
+// The parts one after the other, in memory of the first member.
 bool place_together(const Making& making, mob_mem_t memory) {
   Window& window = const_cast<Making&>(making).window();
   size_t at = 0;
@@ -76,7 +76,7 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
   Window& window = making.window();
   const bool all_here = std::all_of(window.targets.get(), window.targets.get() + window.size,
                                     [](const Target& target) { return target.is_here; });
-  // The MPI's own call says what is wrong.
+  // The MPI's own call reports that these processes cannot have such a window.
   if (is_shared && !all_here) {
     count_left("its processes do not share memory");
     return false;
@@ -104,7 +104,7 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
   window.base = here;
   if (!making.finish(is_reached, win, result)) return false;
   if (mine.bytes != 0) add_own_memory(here, mine.bytes, {mine.owner, mine.base}, OwnKind::kWindow);
-  // A pointer to what is a pointer, of whatever type.
+  // MPI declares it as void *, but it is the address of the program's pointer.
   *static_cast<void**>(base) = here;
   return true;
 }
@@ -121,7 +121,8 @@ bool create_dynamic_served(MPI_Info info, MPI_Comm comm, MPI_Win* win, int* resu
   return making.finish(true, win, result);
 }
 
-// Where a member's part is in this process; the first part that is not empty for MPI_PROC_NULL.
+// Finds where a member's part is in this process; for MPI_PROC_NULL, the first part that is not
+// empty.
 int query(const Window& window, int rank, MPI_Aint* bytes, MPI_Aint* unit, void* base) {
   auto* address = static_cast<void**>(base);
   if (rank == MPI_PROC_NULL) {
@@ -197,7 +198,8 @@ int call_shared_query(const Own& own, MPI_Win win, int rank, MPI_Aint* bytes, Un
   return result;
 }
 
-// Noted before, as the MPI may give the handle to a window of another thread at once.
+// The handle is noted as freed before the MPI frees it, because the MPI may give it to a new window
+// of another thread at once.
 int free_of_mpi(MPI_Win* win) {
   if (win == nullptr || *win == MPI_WIN_NULL) return real::Win_free(win);
   auto handle = *win;
@@ -207,7 +209,7 @@ int free_of_mpi(MPI_Win* win) {
   return result;
 }
 
-// After a fence that nothing followed a window may be freed.
+// A window may be freed after a fence if no operation has followed the fence.
 bool is_in_epoch(const Window& window) {
   return (window.access != Access::kNone && window.access != Access::kFence) || window.is_exposed ||
          window.locks != 0;
@@ -280,7 +282,7 @@ MOBIUS_MPI_TWIN(Win_free)(MPI_Win* win) {
     *win = MPI_WIN_NULL;
     return MPI_SUCCESS;
   }
-  // Its callbacks may still look at the window.
+  // The MPI runs the callbacks of attributes, which may still use the window.
   const int result = free_carrier(*window, win);
   if (result != MPI_SUCCESS) {
     windows.note_made(handle);
