@@ -125,6 +125,34 @@ static void measure(const char* memory, void* part, int bytes) {
   MPI_Win_free(&win);
 }
 
+/* Windows that are made and freed again and again. */
+static void lives(void* part) {
+  const int both_ = 1;
+  MPI_Win win;
+  void* own;
+  MEASURE("static", "window of 512 bytes, made and freed",
+          MPI_Win_create(static_part, kBlock, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+          MPI_Win_free(&win));
+  MEASURE("malloc", "window of 4 MiB, made and freed",
+          MPI_Win_create(part, kLarge, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+          MPI_Win_free(&win));
+  MEASURE("allocated", "window of 512 bytes, made and freed",
+          MPI_Win_allocate(kBlock, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &win);
+          MPI_Win_free(&win));
+  MEASURE("allocated", "window of 4 MiB, made and freed",
+          MPI_Win_allocate(kLarge, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &win);
+          MPI_Win_free(&win));
+  MEASURE("allocated", "window of 4 MiB, made, written and freed",
+          MPI_Win_allocate(kLarge, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &win);
+          memset(own, 1, kLarge); MPI_Win_free(&win));
+  MEASURE("shared", "window of 4 MiB, made and freed",
+          MPI_Win_allocate_shared(kLarge, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own, &win);
+          MPI_Win_free(&win));
+  MEASURE("dynamic", "window made and freed",
+          MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+          MPI_Win_free(&win));
+}
+
 int main(int argc, char** argv) {
   char stack_part[kBlock] = {0};
   void* part;
@@ -151,6 +179,7 @@ int main(int argc, char** argv) {
     measure("malloc", made, kLarge);
     measure("static", static_part, kBlock);
     measure("stack", stack_part, kBlock);
+    lives(made);
     free(made);
   }
   MPI_Type_free(&blocks);
