@@ -6,7 +6,8 @@
  *
  * Both count the same processes, or LAPI says that they do not.
  *
- * beside_mpi ORDER: 0: LAPI begins and ends last; 1: MPI does; 2: LAPI begins and ends first
+ * beside_mpi ORDER: 0: LAPI begins and ends last; 1: MPI does; 2: LAPI begins and ends first;
+ * 3: as 2, but does nothing else than fence, and looks at no code
  */
 
 #include <lapi.h>
@@ -64,6 +65,12 @@ int main(int argc, char** argv) {
   if (order != 1) NEED(MPI_Init(&argc, &argv));
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (order == 3) {
+    LAPI_Gfence(handle);
+    LAPI_Term(handle);
+    MPI_Finalize();
+    return 3;
+  }
   use_the_heap();
   memory = calloc(WORDS, sizeof *memory);
   need_lapi(LAPI_Address_init(handle, memory, places));

@@ -32,8 +32,9 @@ for order in 0 1 2; do
   [ $status -eq 0 ] || exit 1
   [ "$(printf '%s\n' "$output" | grep -c ': right$')" -eq 2 ] || exit 1
 done
-# MPI first: LAPI_Init() refuses. LAPI first: the next call that exchanges addresses does.
-for order in 0:LAPI_Address_init 1:LAPI_Init; do
+# MPI first: LAPI_Init() refuses. LAPI first: the next call that exchanges addresses does, or the first
+# fence, and says it even if the program does not look.
+for order in 0:LAPI_Address_init 1:LAPI_Init 3:LAPI_Gfence; do
   output=$("$mobius" run -n 2 "$program" "${order%%:*}" 2>&1 </dev/null)
   status=$?
   printf 'mobius run, order %s: %s\n' "$order" "$output"

@@ -69,6 +69,7 @@ void begin(Context& context, const lapi_info_t& info) {
   context.ack_threshold = 30;
   context.interrupts = true;
   context.checks = true;
+  context.fenced = false;
   context.any_purged = false;
   context.purges = 0;
   for (auto& address : context.addresses) address = nullptr;
@@ -141,10 +142,19 @@ int check_mpi(const char* call) {
     return LAPI_SUCCESS;
   }
   if (rank != mob_rank() || size != mob_size()) {
-    return fail(call, LAPI_ERR_NO_ENVIRONMENT,
-                "MPI_COMM_WORLD has this process as rank %d of %d, and LAPI as task %d of %d; "
-                "start the program with the launcher of its MPI (mpirun, mpiexec)",
-                rank, size, mob_rank(), mob_size());
+    const int code =
+        fail(call, LAPI_ERR_NO_ENVIRONMENT,
+             "MPI_COMM_WORLD has this process as rank %d of %d, and LAPI as task %d of %d; "
+             "start the program with the launcher of its MPI (mpirun, mpiexec)",
+             rank, size, mob_rank(), mob_size());
+    // Many programs look at no return code.
+    static std::atomic<bool> was_said = false;
+    if (mob_rank() == 0 && !was_said.exchange(true)) {
+      char text[LAPI_MAX_ERR_STRING];
+      PLAPI_Msg_string(code, text);
+      std::fprintf(stderr, "%s\n", text);
+    }
+    return code;
   }
   agrees.store(true, std::memory_order_relaxed);
   return LAPI_SUCCESS;
@@ -247,6 +257,7 @@ extern "C" int PLAPI_Term(lapi_handle_t hndl) {
   const std::lock_guard lock(lapi::contexts_mutex);
   Context* context = lapi::find_context(kCall, hndl);
   if (context == nullptr) return LAPI_ERR_HNDL_INVALID;
+  static_cast<void>(lapi::check_mpi(kCall));  // a last chance to say it
   lapi::settle(*context);
   context->serving.store(false, std::memory_order_release);
   context->completions.close();

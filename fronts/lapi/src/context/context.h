@@ -45,6 +45,7 @@ struct Context {
   std::atomic<bool> serving = false;
   std::atomic<unsigned> session = 0;  // counts the uses of this object; a handler may outlive one
   std::atomic<bool> checks = true;
+  std::atomic<bool> fenced = false;  // LAPI_Gfence() was called
   std::atomic<bool> any_purged = false;
   unsigned tasks = 0;
   unsigned task = 0;
@@ -126,7 +127,9 @@ struct InHandler {
 int check_may_wait(const char* call);
 
 // An error if the program's MPI counts other processes than LAPI does, as it does under `mobius
-// run`, where each process is an MPI job of its own. A program may initialise MPI after LAPI.
+// run`, where each process is an MPI job of its own. Task 0 also says it, once. A program may
+// initialise MPI after LAPI, so several calls check; it takes a microsecond as long as there is
+// none.
 int check_mpi(const char* call);
 
 inline void Context::push(unsigned target) {

@@ -54,8 +54,11 @@ extern "C" int PLAPI_Gfence(lapi_handle_t hndl) {
   if (context == nullptr) return LAPI_ERR_HNDL_INVALID;
   if (const int error = lapi::check_may_wait(kCall)) return error;
   // The other tasks wait for this one even if its own operations have failed.
-  const int flushed = lapi::flush(kCall, *context);
+  int flushed = lapi::flush(kCall, *context);
+  const bool is_first = !context->fenced.load(std::memory_order_relaxed);
+  if (is_first) context->fenced.store(true, std::memory_order_relaxed);
   const mob_status_t status = mob_barrier();
+  if (flushed == LAPI_SUCCESS && is_first) flushed = lapi::check_mpi(kCall);
   if (flushed != LAPI_SUCCESS || status == MOB_OK) return flushed;
   unsigned task = 0;
   static_cast<void>(lapi::a_task_ended(*context, &task));
