@@ -52,7 +52,7 @@ int start(const char* function, const mpi_beside::Comm* comm) {
   if (mob_parent() != MOB_BRIDGE_NONE) {
     die(function,
         "mob_spawn() started this process; ARMCI needs ranks from 0, which only the processes of "
-        "`mobius run -n` have");
+        "`mobius run -n` have: start more of those, or call mob_put() and the like in this one");
   }
   mpi_beside::Comm world = 0;
   if (comm != nullptr) {

@@ -76,7 +76,8 @@ void start(const char* call) {
   if (mob_parent() != MOB_BRIDGE_NONE) {
     die(call,
         "mob_spawn() started this process; OpenSHMEM needs PEs numbered from 0, which only the "
-        "processes of `mobius run -n` are");
+        "processes of `mobius run -n` are: start more of those, or call mob_put() and the like in "
+        "this one");
   }
   now.pid = getpid();
   if (!now.ends_with_us) {

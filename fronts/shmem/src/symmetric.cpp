@@ -46,7 +46,10 @@ int world_pe(shmem_ctx_t ctx, int pe, const char* call) {
   check_started(call);
   if (ctx == SHMEM_CTX_DEFAULT) {
     if (pe >= 0 && pe < shmem_state_.n_pes) return pe;
-    die(call, "pe is %d; there are PEs 0 to %d", pe, shmem_state_.n_pes - 1);
+    const bool came_later = pe >= 0 && mob_rank_alive(pe) == 1;
+    die(call, "pe is %d; there are PEs 0 to %d%s", pe, shmem_state_.n_pes - 1,
+        came_later ? "; processes that came later are no PEs: reach them by mob_put() and the like"
+                   : "");
   }
   check_context(ctx, call);
   const auto* const rest = static_cast<const ContextRest*>(ctx->more);

@@ -187,7 +187,8 @@ void mob_upc_start(void) {
   if (mob_parent() != MOB_BRIDGE_NONE) {
     die(kStart,
         "mob_spawn() started this process; UPC needs threads numbered from 0, which only the "
-        "processes of `mobius run -n` are");
+        "processes of `mobius run -n` are: start more of those, or call mob_put() and the like in "
+        "this one");
   }
   started_in = getpid();
   if (on_exit(at_end, nullptr) != 0) die(kStart, "no memory for on_exit()");

@@ -47,7 +47,8 @@ int join_job(const char* call) {
     return fail(
         call, LAPI_ERR_NO_ENVIRONMENT,
         "mob_spawn() started this process; LAPI needs tasks numbered from 0, which only the "
-        "processes of `mobius run -n` are");
+        "processes of `mobius run -n` are: start more of those, or call mob_put() and the like in "
+        "this one");
   }
   if (const int error = check_mpi(call)) return error;
   // Every address of a task may be a target.
@@ -116,7 +117,12 @@ Context* find_ending_context(const char* call, lapi_handle_t handle) {
 
 int refuse_target(const char* call, const Context& context, unsigned target) {
   if (target >= context.tasks) {
-    return fail(call, LAPI_ERR_TGT, "target %u; tasks are 0 to %u", target, context.tasks - 1);
+    const bool came_later = mob_rank_alive(static_cast<mob_rank_t>(target)) == 1;
+    return fail(call, LAPI_ERR_TGT, "target %u; tasks are 0 to %u%s", target, context.tasks - 1,
+                came_later
+                    ? "; processes that came later are no tasks: reach them by mob_put() and "
+                      "the like"
+                    : "");
   }
   if (context.purged[target].load(std::memory_order_relaxed)) {
     return fail(call, LAPI_ERR_TGT_PURGED,
