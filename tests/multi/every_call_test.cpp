@@ -185,7 +185,7 @@ TEST_F(EveryCall, RanksOutsideTheJob) {
   for (const Call& c : calls()) {
     for (const mob_rank_t rank : {-1, mob_size(), INT_MAX, INT_MIN}) {
       expect_error(c.run(rank, memory_.at(target_), buffers_.local, buffers_), MOB_ERR_RANK, c.name,
-                   "rank " + std::to_string(rank));
+                   "rank " + std::to_string(mobius_test::number_of(rank)));
     }
   }
 }

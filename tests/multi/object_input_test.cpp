@@ -176,8 +176,11 @@ TEST(WrongCounters, OfAnotherProcess) {
     expect_error(mob_transfer(&transfer), MOB_ERR_HANDLE, "mob_transfer", "rank");
     transfer.origin_counter = nullptr;
     transfer.target_counter = own;
-    expect_error(mob_transfer(&transfer), MOB_ERR_HANDLE, "mob_transfer",
-                 "rank " + std::to_string(other));
+    // A process of another job looks for its counter itself.
+    if (mobius_test::on_team.is_one_job) {
+      expect_error(mob_transfer(&transfer), MOB_ERR_HANDLE, "mob_transfer",
+                   "rank " + std::to_string(other));
+    }
   }
   barrier();
   EXPECT_EQ(mob_counter_free(own), MOB_OK);

@@ -225,8 +225,7 @@ mob_status_t Messages::find_sender(const char* call, mob_rank_t rank, unsigned i
   // A target on another host reports a missing handler itself.
   const Inbox& inbox =
       here ? services_.segment.process(services_.peers.host_index(rank)).inbox : *inbox_;
-  // Acquire pairs with the release in register_handler().
-  if (here && (inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) == 0) {
+  if (here && !inbox.has_handler(id)) {
     return fail(MOB_ERR_HANDLE,
                 "%s: rank %d has no handler %u; register it there before anybody sends to it "
                 "(mob_handler_register, then for example mob_barrier)",

@@ -40,7 +40,7 @@
 namespace mobius::engine {
 
 enum class InternalHandler : unsigned {
-  kServe = kPublicHandlers,  // up to kHandlers - 1
+  kServe = kServeHandler,  // up to kHandlers - 1
   kServed,
   kRemote,    // remote/remote_objects.h
   kTeam,      // team/team_messages.h

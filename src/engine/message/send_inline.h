@@ -124,9 +124,7 @@ inline void MessageSender::tell_target_after_fence() {
 }
 
 inline bool MessageSender::knows_handler(unsigned id) const {
-  // Acquire pairs with the release in Messages::register_handler().
-  return (target_block_->inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) &
-          1) != 0;
+  return target_block_->inbox.has_handler(id);
 }
 
 // As write_whole(), for a header that fits into a line with the bytes in front of it.

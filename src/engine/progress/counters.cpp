@@ -65,6 +65,7 @@ bool Counters::any() {
 bool Counters::is_elsewhere(mob_rank_t owner, mob_counter_t counter) {
   const Peers& peers = segment_.peers();
   return owner != peers.rank() && peers.is_here(owner) && peers.is_foreign(owner) &&
+         segment_.process(peers.host_index(owner)).inbox.has_handler(kServeHandler) &&
          segment_.reach(owner, &own(counter), sizeof(mob_counter)) == nullptr;
 }
 

@@ -34,7 +34,7 @@ class Counters {
   bool any();
 
   // Whether a counter may be that of a guest in its own job, whose memory is not mapped here
-  // (engine/guests.h): then only its owner can find it.
+  // (engine/guests.h): then only its owner can find it. A guest with counters serves requests.
   bool is_elsewhere(mob_rank_t owner, mob_counter_t counter);
 
   // The counter of a process by its handle, reachable here; null (with the error recorded for

@@ -21,6 +21,7 @@ namespace mobius::engine {
 // Identifiers that programs use, and those behind them that the engine keeps for itself.
 inline constexpr unsigned kPublicHandlers = MOB_MAX_HANDLERS;
 inline constexpr unsigned kHandlers = kPublicHandlers + 64;
+inline constexpr unsigned kServeHandler = kPublicHandlers;  // carries out transfers at the target
 
 inline constexpr mob_rank_t kMostSenders = 4096;
 
@@ -49,6 +50,10 @@ struct Inbox {
   LargerRings large;
   // One bit per handler that is registered.
   alignas(64) std::atomic<uint64_t> handlers[kHandlers / 64];
+  bool has_handler(unsigned id) const {
+    // Acquire pairs with the release in Messages::register_handler().
+    return (handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) != 0;
+  }
   // One bit per ring from kPolledRings on: something was written since the receiver looked.
   alignas(64) std::atomic<uint64_t> written[kMostSenders / 64];
 };
