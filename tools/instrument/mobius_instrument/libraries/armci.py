@@ -22,12 +22,6 @@ from mobius_instrument.libraries.base import (
     missing,
 )
 from mobius_instrument.libraries.building import COMPILE_FLAGS, build, no_launcher, turns_source
-from mobius_instrument.libraries.mobius import (
-    applications,
-    hosts_environment,
-    messages_on_one_host,
-    run_on_hosts,
-)
 from mobius_instrument.libraries.mpi import (
     ACROSS,
     MESSAGES,
@@ -38,6 +32,7 @@ from mobius_instrument.libraries.mpi import (
     launcher_for,
     rules_on_hosts,
 )
+from mobius_instrument.libraries.own import absent, shared_libraries, started_by_mobius
 from mobius_instrument.locations import Locations
 from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
@@ -62,48 +57,19 @@ def _prepare(context: Context) -> Library:
     locations = context.locations
     mobius, suite = locations.program("mobius"), locations.program("suite_armci")
     if mobius is None or suite is None:
-        detail = f"suite_armci is not in {locations.searched}; run `mobius build`"
-        return missing("armci", "ARMCI on Möbius", "front", detail)
-    shared = sorted(
-        path
-        for root in suite.parents[1:3]
-        for pattern in ("lib*/lib*.so*", "lib*/*/libarmci.so*", "lib*/*/libmobius.so*")
-        for path in root.glob(pattern)
-    )
-
-    def start(how: Start) -> tuple[str, ...]:
-        return str(mobius), "run", "-n", str(how.processes), "--bind", "none", str(suite)
-
+        program = "mobius" if mobius is None else "suite_armci"
+        return absent("armci", "ARMCI on Möbius", "front", program, locations)
     apps = {name: locations.program(f"{name}-armci") for name in ("lu", "md")}
+    parts = shared_libraries(suite, "libarmci*.so*", "libmobius*.so*")
     library = Library(
-        record=LibraryRecord(
-            library="armci",
-            label="ARMCI on Möbius",
-            version="",
-            kind="front",
-            status="ready",
-            launcher=" ".join(("mobius", *start(Start())[1:-1])),
-        ),
-        fingerprint=hash_files(mobius, suite, *shared, *filter(None, apps.values())),
-        suite=start,
+        record=LibraryRecord("armci", "ARMCI on Möbius", "", "front", "ready"),
+        fingerprint=hash_files(mobius, suite, *parts, *filter(None, apps.values())),
         suite_kind="armci",
-        by_messages=lambda processes: messages_on_one_host(str(mobius), processes, str(suite)),
-        applications=applications(str(mobius), apps) | global_arrays.on_mobius(mobius, context),
+        applications=global_arrays.on_mobius(mobius, context),
         # Open MPI's launcher, under which a program of Global Arrays may be started.
         environment=dict.fromkeys(AS_ROOT, "1") if os.geteuid() == 0 else {},
     )
-
-    def between(hosts: Hosts) -> Library:
-        apart = between_hosts(
-            library,
-            hosts,
-            lambda how: run_on_hosts(str(mobius), hosts, how.processes),
-            suite,
-            hosts_environment(hosts),
-        )
-        return replace(apart, applications=applications(str(mobius), apps, hosts))
-
-    return replace(library, between=between)
+    return started_by_mobius(library, mobius, suite, apps)
 
 
 def beside_mpi() -> list[Candidate]:

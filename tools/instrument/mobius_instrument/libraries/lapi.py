@@ -6,19 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from mobius_instrument.libraries.base import (
-    PROCESSES,
-    Candidate,
-    Context,
-    Library,
-    between_hosts,
-    cells,
-    hash_files,
-    missing,
-)
-from mobius_instrument.libraries.mobius import hosts_environment, run_on_hosts
+from mobius_instrument.libraries.base import Candidate, Context, Library, cells, hash_files
+from mobius_instrument.libraries.own import absent, shared_libraries, started_by_mobius
 from mobius_instrument.locations import Locations
-from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
 
 # A get signals its target too early for a ping-pong, so gets are measured from one side; so did
@@ -43,49 +33,15 @@ def candidates(locations: Locations) -> list[Candidate]:
 
 def _prepare(context: Context) -> Library:
     locations = context.locations
-    programs = {}
-    for name in ("mobius", "suite_lapi"):
-        program = locations.program(name)
-        if program is None:
-            return missing(
-                "lapi",
-                "LAPI on Möbius",
-                "front",
-                f"{name} is not in {locations.searched}; run `mobius build`",
-            )
-        programs[name] = program
-    suite = programs["suite_lapi"]
-    roots = suite.parents[1:3]
-    shared = sorted(
-        path
-        for root in roots
-        for pattern in ("lib*/lib*.so*", "lib*/*/liblapi_r.so*")
-        for path in root.glob(pattern)
-    )
-    mobius = str(programs["mobius"])
-    launcher = (mobius, "run", "-n", str(PROCESSES), "--bind", "none")
+    mobius, suite = locations.program("mobius"), locations.program("suite_lapi")
+    if mobius is None or suite is None:
+        program = "mobius" if mobius is None else "suite_lapi"
+        return absent("lapi", "LAPI on Möbius", "front", program, locations)
+    parts = shared_libraries(suite, "liblapi*.so*", "libmobius*.so*")
     library = Library(
-        record=LibraryRecord(
-            library="lapi",
-            label="LAPI on Möbius",
-            version="",
-            kind="front",
-            status="ready",
-            launcher=" ".join(("mobius", *launcher[1:])),
-        ),
+        record=LibraryRecord("lapi", "LAPI on Möbius", "", "front", "ready"),
         cells=LAPI_CELLS,
-        fingerprint=hash_files(*programs.values(), *shared),
-        suite=lambda how: (mobius, "run", "-n", str(how.processes), "--bind", "none", str(suite)),
+        fingerprint=hash_files(mobius, suite, *parts),
         suite_kind="lapi",
     )
-
-    def between(hosts: Hosts) -> Library:
-        return between_hosts(
-            library,
-            hosts,
-            lambda how: run_on_hosts(mobius, hosts, how.processes),
-            suite,
-            hosts_environment(hosts),
-        )
-
-    return replace(library, between=between)
+    return replace(started_by_mobius(library, mobius, suite), by_messages=None)

@@ -33,11 +33,7 @@ from mobius_instrument.libraries.building import (
     run_tool,
     turns_source,
 )
-from mobius_instrument.libraries.mobius import (
-    hosts_environment,
-    messages_on_one_host,
-    run_on_hosts,
-)
+from mobius_instrument.libraries.own import absent, shared_libraries, started_by_mobius
 from mobius_instrument.locations import Locations
 from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
@@ -77,41 +73,15 @@ def _prepare_ours(context: Context) -> Library:
     locations = context.locations
     mobius, suite = locations.program("mobius"), locations.program("suite_shmem")
     if mobius is None or suite is None:
-        detail = f"suite_shmem is not in {locations.searched}; run `mobius build`"
-        return missing("mobius-shmem", "OpenSHMEM on Möbius", "front", detail)
-    shared = sorted(
-        path for root in suite.parents[1:3] for path in root.glob("lib*/libmobius*.so*")
-    )
-
-    def start(how: Start) -> tuple[str, ...]:
-        return str(mobius), "run", "-n", str(how.processes), "--bind", "none", str(suite)
-
+        program = "mobius" if mobius is None else "suite_shmem"
+        return absent("mobius-shmem", "OpenSHMEM on Möbius", "front", program, locations)
     library = Library(
-        record=LibraryRecord(
-            library="mobius-shmem",
-            label="OpenSHMEM on Möbius",
-            version="",
-            kind="front",
-            status="ready",
-            launcher=" ".join(("mobius", *start(Start())[1:-1])),
-        ),
+        record=LibraryRecord("mobius-shmem", "OpenSHMEM on Möbius", "", "front", "ready"),
         environment=_HEAP,
-        fingerprint=hash_files(mobius, suite, *shared),
-        suite=start,
+        fingerprint=hash_files(mobius, suite, *shared_libraries(suite, "libmobius*.so*")),
         suite_kind="shmem",
-        by_messages=lambda processes: messages_on_one_host(str(mobius), processes, str(suite)),
     )
-
-    def between(hosts: Hosts) -> Library:
-        return between_hosts(
-            library,
-            hosts,
-            lambda how: run_on_hosts(str(mobius), hosts, how.processes),
-            suite,
-            hosts_environment(hosts),
-        )
-
-    return replace(library, between=between)
+    return started_by_mobius(library, mobius, suite)
 
 
 def candidates(extra: tuple[Path, ...]) -> list[Candidate]:

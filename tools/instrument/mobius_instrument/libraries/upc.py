@@ -10,19 +10,12 @@ from mobius_instrument.libraries.base import (
     Candidate,
     Context,
     Library,
-    Start,
-    between_hosts,
     hash_files,
     missing,
 )
 from mobius_instrument.libraries.building import COMPILE_FLAGS, build, turns_source
-from mobius_instrument.libraries.mobius import (
-    hosts_environment,
-    messages_on_one_host,
-    run_on_hosts,
-)
+from mobius_instrument.libraries.own import absent, started_by_mobius
 from mobius_instrument.locations import Locations
-from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
 
 _NAME = "mobius-upc"
@@ -74,8 +67,8 @@ def _prepare(context: Context) -> Library:
     locations = context.locations
     mobius, compiler = locations.program("mobius"), locations.program("mobupcc")
     if mobius is None or compiler is None:
-        detail = f"mobupcc is not in {locations.searched}; run `mobius build`"
-        return missing(_NAME, _LABEL, "front", detail)
+        absentee = "mobius" if mobius is None else "mobupcc"
+        return absent(_NAME, _LABEL, "front", absentee, locations)
     folder = locations.suite_sources
     if folder is None or not (folder / "upc").is_dir():
         return missing(_NAME, _LABEL, "front", "the sources of the test-suite are missing")
@@ -92,26 +85,5 @@ def _prepare(context: Context) -> Library:
     if failure:
         return Library(replace(record, detail=failure))
 
-    def start(how: Start) -> tuple[str, ...]:
-        return str(mobius), "run", "-n", str(how.processes), "--bind", "none", str(program)
-
-    library = Library(
-        record=replace(
-            record, status="ready", launcher=" ".join(("mobius", *start(Start())[1:-1]))
-        ),
-        fingerprint=f"{key}|{hash_files(mobius)}",
-        suite=start,
-        suite_kind="upc",
-        by_messages=lambda processes: messages_on_one_host(str(mobius), processes, str(program)),
-    )
-
-    def between(hosts: Hosts) -> Library:
-        return between_hosts(
-            library,
-            hosts,
-            lambda how: run_on_hosts(str(mobius), hosts, how.processes),
-            program,
-            hosts_environment(hosts),
-        )
-
-    return replace(library, between=between)
+    library = Library(record=record, fingerprint=f"{key}|{hash_files(mobius)}", suite_kind="upc")
+    return started_by_mobius(library, mobius, program)
