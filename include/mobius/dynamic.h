@@ -18,26 +18,27 @@
  * processes that the job began with, number and rank in the world are the same. mob_team_number()
  * gives the number of a member of a team.
  *
- * Today: in jobs on one host or on virtual hosts (`mobius run --virtual-hosts`), whose ranks are
- * processes. Where `mobius run` started the job, its launcher starts the new processes, too.
- * Otherwise the root does: they share its standard output and error, and are killed when its
- * process ends.
+ * mob_spawn() works in jobs on one host or on virtual hosts (`mobius run --virtual-hosts`), ports
+ * in all jobs; the ranks are processes. Where `mobius run` started the job, its launcher starts the
+ * new processes, too. Otherwise the root does: they share its standard output and error, and are
+ * killed when its process ends.
  *
- * *Jobs that connect.* Two jobs of one user on one host that know nothing of each other connect by
- * a *port*: one opens it and accepts, the other connects. mob_join() does the same for two
- * processes that have a socket between them. Both sides get a bridge, and what they do over it is
- * as fast as in either job. Numbers are per job: the processes that a job had keep theirs in it,
- * and each job gives those of the other one numbers above (mob_bridge_others()), which do not mean
- * the same in the other job. mob_team_number() gives the caller's own job's number.
+ * *Jobs that connect.* Two jobs that know nothing of each other connect by a *port*: one opens it
+ * and accepts, the other connects. mob_join() does the same for two processes that have a socket
+ * between them. Both sides get a bridge, and what they do over it is as fast as in either job:
+ * local peers share memory, operations between hosts go over the network. Numbers are per job: the
+ * processes that a job had keep theirs in it, and each job gives those of the other one numbers
+ * above (mob_bridge_others()), which do not mean the same in the other job. mob_team_number() gives
+ * the caller's own job's number.
  *
- * The processes that connect join the shared memory of the job that accepts. So over the bridge
- * they reach all of that job's memory, and both sides reach what is exposed (expose.h) or allocated
- * on teams that mob_bridge_merge() makes; what they allocated in their own job, the other one does
- * not reach: MOB_ERR_RANGE. Every other operation works on merged teams, but for two that
- * the processes that connected are refused: counters (counter.h) in messages to the other job
- * (MOB_ERR_HANDLE), and mob_spawn() and mob_connect() on such a team (MOB_ERR_STATE). Waits in a
- * context (context.h) cover what goes to other jobs in no context. Texts of errors name processes
- * by their numbers in the job that accepts. */
+ * Over the bridge both sides reach what is exposed (expose.h), and what is allocated on teams that
+ * mob_bridge_merge() makes; what they allocated in their own job, the other one does not reach:
+ * MOB_ERR_RANGE. Every operation works on merged teams, but for mob_spawn() and mob_connect()
+ * (MOB_ERR_STATE). Waits in a context (context.h) cover what goes to other jobs in no context.
+ * Texts of errors name processes by their numbers in what both have joined.
+ *
+ * If both jobs are on one host, the processes that connect join the shared memory of the job that
+ * accepts. They then also reach all memory of that job, and that side may call both. */
 
 #include <mobius/job.h>
 #include <mobius/team.h>
@@ -168,8 +169,8 @@ typedef struct mob_port* mob_port_t;
 #define MOB_PORT_NONE ((mob_port_t)0)
 #endif
 
-/** Bytes for the text of a port, with the zero at its end. */
-#define MOB_PORT_BYTES 64
+/** Bytes for the text of a port, with the zero at its end. Nothing is written beyond the zero. */
+#define MOB_PORT_BYTES 256
 
 /** How jobs connect. All zeros, as a null pointer, are the defaults. */
 typedef struct mob_connect_options {
@@ -178,17 +179,20 @@ typedef struct mob_connect_options {
 } mob_connect_options_t;
 
 /**
- * Opens a port, where processes of other jobs of this user on this host may connect.
+ * Opens a port, where processes of other jobs may connect: of this user on this host, and by TCP of
+ * all hosts that reach an address of this one (MOBIUS_INTERFACE: that of one network alone).
  *
  * Nothing happens there until mob_accept(): processes that connect wait.
  *
- * @param name  under which mob_connect() finds the port: 1 to 64 letters, digits and the
- *              characters . - _ ; one port of the user on this host has it at a time. Null: none
+ * @param name  under which mob_connect() finds the port on this host: 1 to 64 letters, digits and
+ *              the characters . - _ ; one port of the user on this host has it at a time. Null:
+ *              none
  * @param port  out: mob_port_close() frees it, as does the end of the process
  * @param text  out: what others connect to, MOB_PORT_BYTES bytes, zero-terminated. It holds the
- *              key of the port: whoever has it can connect, as this user. Null: not wanted
- * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a job on several hosts or of threads,
- *         or the name is taken); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
+ *              key of the port: whoever has it can connect, as this user. Pass it on as you would a
+ *              password. Null: not wanted
+ * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a job of threads, or the name is
+ * taken); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
  *
  * Local. Thread safety: any. Compare MPI-4 MPI_Open_port and MPI_Publish_name.
  */
@@ -208,19 +212,20 @@ MOB_API mob_status_t mob_port_close(mob_port_t port);
  * Lets a team of another job connect.
  *
  * Collective over the team: blocks until the processes of the other job, all of which call
- * mob_connect(), have joined. Processes that do not know the port's key, or are another user's, are
- * dropped with a line in the log.
+ * mob_connect(), have joined. Processes that do not know the port's key, or are another user's on
+ * this host, are dropped with a line in the log.
  *
  * @param team     the processes that get the bridge
  * @param port     the port of the root; counts there only
  * @param options  null: the defaults. `root` must be the same in all members
  * @param bridge   out: the bridge to the processes that connected; mob_bridge_disconnect() frees it
- * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a message handler, or in a job on
- *         several hosts or of threads); MOB_ERR_HANDLE (`team` or `port`); MOB_ERR_ARGUMENT;
- *         MOB_ERR_RANK (`root`); MOB_ERR_RANGE (more processes than the job can have,
- *         MOBIUS_MAX_PROCESSES); MOB_ERR_MEMORY; MOB_ERR_SYSTEM; MOB_ERR_PEER (nobody connected in
- *         time; a process that connected died or gave up before all had joined; or a member of the
- *         team died). After an error the job is as before.
+ * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a message handler, or in a job of
+ *         threads; after 15 connections between hosts that were not disconnected); MOB_ERR_HANDLE
+ * (`team` or `port`); MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root`); MOB_ERR_RANGE (more processes than
+ * the job can have, MOBIUS_MAX_PROCESSES); MOB_ERR_MEMORY; MOB_ERR_SYSTEM; MOB_ERR_PEER (nobody
+ * connected in time; a process that connected died or gave up before all had joined; or a member of
+ * the team died). After an error the job is as before. (If the jobs are not both on one host, a
+ *         death while they join may leave the call failed at some processes only.)
  *
  * Thread safety: per team and per port. Compare MPI-4 MPI_Comm_accept.
  */
@@ -239,8 +244,8 @@ MOB_API mob_status_t mob_accept(mob_team_t team, mob_port_t port,
  * @return as mob_accept(); MOB_ERR_STATE also with hooks (MOBIUS_HOOKS), on a team that is not all
  *         of this job, and after 15 connections that were not disconnected; MOB_ERR_MEMORY also if
  *         the place in the address space where the other job has its shared memory is not free
- * here, as in two bridges to one job; MOB_ERR_PEER also if no such port is open on this host, if
- *         nobody accepts in time, or if the other job refuses. After an error the job is as before.
+ * here, as in two bridges to one job; MOB_ERR_PEER also if no such port is open, if nobody
+ *         accepts in time, or if the other job refuses. After an error the job is as before.
  *
  * Thread safety: per team. Compare MPI-4 MPI_Comm_connect.
  */
@@ -251,7 +256,8 @@ MOB_API mob_status_t mob_connect(mob_team_t team, const char* port,
  * Connects two processes that have a connected socket between them.
  *
  * Each of the two calls it, and joins alone, without the others of its job; which of them accepts
- * is left to chance. Both must run as the same user on the same host.
+ * is left to chance. On one host both must run as the same user. The socket carries the keys of
+ * ports in the clear: between hosts, take one that nobody else can read.
  *
  * @param socket  the caller's end of a socket of any kind; stays the caller's. Nothing else may be
  *                under way on it. After MOB_OK it is as before

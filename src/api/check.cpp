@@ -23,15 +23,19 @@ mob_status_t rank_error(const char* call, mob_rank_t rank) {
   if (mob_size_ == 0) return state_error(call);
   engine::learn_numbers();  // it may be of a process that was spawned since
   if (rank >= 0 && rank < mob_size_) return MOB_OK;
+  // Or of a process of another job, whose number is above all of this one.
+  if (engine::any_guests() && &engine::engine_of(rank).engine != &engine::engine()) return MOB_OK;
   return fail(MOB_ERR_RANK, "%s: rank %d is not in this job, whose ranks are 0 to %d", call, rank,
               mob_size_ - 1);
 }
 
 mob_status_t check_named(const char* call, mob_rank_t rank) {
   const engine::EngineOf found = engine::engine_of(rank);
-  const job::HostGroup& host = engine::engine().peers().host();
-  if (&found.engine != &engine::engine() ||
-      host.slot(rank).state.load(std::memory_order_acquire) != job::ProcessState::kAbsent) {
+  if (&found.engine != &engine::engine()) return MOB_OK;
+  engine::Peers& peers = engine::engine().peers();
+  const mob_rank_t index = peers.host_index(rank);
+  if (index < 0 || peers.host().slot(index).state.load(std::memory_order_acquire) !=
+                       job::ProcessState::kAbsent) {
     return MOB_OK;
   }
   return fail(MOB_ERR_RANK,

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstring>
 #include <ctime>
 #include <mutex>
 #include <new>
@@ -18,6 +19,12 @@
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
+namespace {
+
+constexpr const char* kWindowKey = "window";
+
+}  // namespace
+
 void Engine::apply_copy_settings() const {
   using base::SettingId;
   transport::CopyTuning tuning = transport::default_copy_tuning();
@@ -67,7 +74,11 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
 
 mob_status_t Engine::start_as_guest(const GuestSeat& seat) {
   mob_status_t status = settings_.load(environ);
-  if (status == MOB_OK) {
+  if (seat.meeting != nullptr) {
+    if (status == MOB_OK) {
+      status = peers_.job().join_meeting(settings_, std::move(*seat.meeting));
+    }
+  } else if (status == MOB_OK) {
     status = peers_.job().join_as_guest(settings_, seat.segment, seat.number, seat.pid_is_shared);
   } else {
     ::close(seat.segment);
@@ -96,11 +107,15 @@ mob_status_t Engine::open(const ThreadSeat* seat, const GuestSeat* guest) {
     if (guest != nullptr) {
       if (const mob_status_t shared = share_with(*guest->home)) return shared;
     }
-    return open_network();
+    if (const mob_status_t opened = open_network()) return opened;
+    return guest != nullptr && guest->meeting != nullptr ? publish_window() : MOB_OK;
   }));
   if (status != MOB_OK) return status;
   if (const mob_status_t met = network_.meet()) return met;
   if (seat != nullptr) return MOB_OK;
+  if (guest != nullptr && guest->meeting != nullptr) {
+    return bridges_.open_meeting(guest->parents, guest->made);
+  }
   return bridges_.open_parent(guest != nullptr ? guest->made : nullptr);
 }
 
@@ -172,6 +187,31 @@ mob_status_t Engine::open_network() {
   instrumentation_.note("messages to other hosts: MOBIUS_SECURITY=" + network_.security_text());
   rkeys_.open(settings_);
   return network_.start();
+}
+
+// In a meeting: by its address a process tells the memory of one that is on another host from what
+// that one has in its own job.
+mob_status_t Engine::publish_window() {
+  if (peers_.job().hosts() == 1) return MOB_OK;
+  const WindowPlace place{segment_.window().base(), segment_.window().bytes()};
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&place);
+  return peers_.job().directory()->publish(kWindowKey, {bytes, sizeof place});
+}
+
+mob_status_t Engine::find_window(mob_rank_t rank, WindowPlace* place) {
+  if (peers_.is_here(rank)) {
+    const Window& window = segment_.window();
+    *place = {window.base_of(peers_.host_index(rank)), window.bytes()};
+    return MOB_OK;
+  }
+  std::vector<unsigned char> value;
+  const mob_status_t status = peers_.job().directory()->fetch(rank, kWindowKey, &value);
+  if (status != MOB_OK) return status;
+  if (value.size() != sizeof *place) {
+    return base::fail(MOB_ERR_SYSTEM, "the other job uses another version of libmobius");
+  }
+  std::memcpy(place, value.data(), sizeof *place);
+  return MOB_OK;
 }
 
 void Engine::OperationsFirst::issue_to(const char* call, mob_rank_t rank) {

@@ -81,6 +81,12 @@ struct ThreadSeat {
   Mappings* mappings;  // the first rank makes them
 };
 
+// The addresses of a process' window.
+struct WindowPlace {
+  uint64_t base;
+  uint64_t bytes;
+};
+
 class Engine {
  public:
   Engine()
@@ -124,15 +130,21 @@ class Engine {
                      const job::mpi::Communicator* communicator);
   // What an engine needs that joins another job, as a guest (guests.h).
   struct GuestSeat {
-    int segment;
-    mob_rank_t number;
-    bool pid_is_shared;
     const std::vector<mob_rank_t>* public_numbers;
     std::function<mob_status_t(const Bridge&)> made;  // completes the numbers
     Engine* home;                                     // of the process' own job
+    // Of the job that has admitted the process …
+    int segment = -1;
+    mob_rank_t number = 0;
+    bool pid_is_shared = false;
+    // … or of a meeting, in which the team that accepts has the first ranks.
+    job::MeetingSeat* meeting = nullptr;
+    mob_rank_t parents = 0;
   };
   // As start(); collective over the processes that join together.
   mob_status_t start_as_guest(const GuestSeat& seat);
+  // Where a process of this engine's job has its window. In a meeting also of other hosts.
+  mob_status_t find_window(mob_rank_t rank, WindowPlace* place);
   // From now on the other processes know that this one makes no more collective calls.
   void end_calls();
   // From now on the other processes know that this one uses no memory of theirs any more.
@@ -235,6 +247,7 @@ class Engine {
   mob_status_t open_memory(const ThreadSeat* seat, Mappings& mappings);
   void open_parts(const Mappings& mappings);
   mob_status_t open_network();
+  mob_status_t publish_window();
   void await_others();
   void await_connected();
   void give_memory_back();

@@ -7,11 +7,13 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/common/out_of_memory.h"
+#include "engine/guest_making.h"
 #include "os/sync/futex.h"
 
 namespace mobius::engine {
@@ -25,33 +27,6 @@ std::array<bool, kMostGuests + 1> tags{true};  // those in use; 0 is the process
 // Held by a thread that polls for all engines, and by one that ends or pauses guests.
 std::mutex polling;
 thread_local bool polls = false;
-
-// A tag of this process, until keep() or the end of the scope.
-class ReservedTag {
- public:
-  ReservedTag() {
-    const std::lock_guard lock(tags_mutex);
-    while (tag_ < tags.size() && tags[tag_]) ++tag_;
-    if (tag_ < tags.size()) tags[tag_] = true;
-  }
-  ~ReservedTag() {
-    if (!kept_ && tag_ < tags.size()) give_back(tag_);
-  }
-  ReservedTag(const ReservedTag&) = delete;
-  ReservedTag& operator=(const ReservedTag&) = delete;
-
-  explicit operator bool() const { return tag_ < tags.size(); }
-  size_t get() const { return tag_; }
-  void keep() { kept_ = true; }
-  static void give_back(size_t tag) {
-    const std::lock_guard lock(tags_mutex);
-    tags[tag] = false;
-  }
-
- private:
-  size_t tag_ = 1;
-  bool kept_ = false;
-};
 
 // What the program has exposed, for jobs that are still to be joined.
 struct ExposedRange {
@@ -67,15 +42,6 @@ mob_status_t expose_to(Guest& guest, uint64_t handle, const ExposedRange& range)
   if (status == MOB_OK) guest.exposed[handle] = inner;
   return status;
 }
-
-// For a registry tag: those of the objects that a thread makes meanwhile.
-class TagScope {
- public:
-  explicit TagScope(uint64_t tag) { registry_tag = tag; }
-  ~TagScope() { registry_tag = 0; }
-  TagScope(const TagScope&) = delete;
-  TagScope& operator=(const TagScope&) = delete;
-};
 
 bool poll_all_but(WaitLoop& except) {
   if (polls) return false;  // in a handler
@@ -99,6 +65,21 @@ constinit std::atomic<int> guests_live = 0;
 constinit std::atomic<size_t> guests_end = 0;
 constinit std::atomic<bool> guests_ever = false;
 
+ReservedTag::ReservedTag() {
+  const std::lock_guard lock(tags_mutex);
+  while (tag_ < tags.size() && tags[tag_]) ++tag_;
+  if (tag_ < tags.size()) tags[tag_] = true;
+}
+
+ReservedTag::~ReservedTag() {
+  if (!kept_ && tag_ < tags.size()) give_back(tag_);
+}
+
+void ReservedTag::give_back(size_t tag) {
+  const std::lock_guard lock(tags_mutex);
+  tags[tag] = false;
+}
+
 Guest::~Guest() = default;
 
 bool Guest::names(mob_rank_t rank, mob_rank_t* inner) const {
@@ -112,8 +93,8 @@ bool Guest::holds(mob_rank_t rank, const void* address, mob_rank_t* inner) const
   const auto place = static_cast<size_t>(static_cast<uint32_t>(rank));
   if (place >= inner_numbers.size() || inner_numbers[place] < 0) return false;
   *inner = inner_numbers[place];
-  const uintptr_t there = engine->segment().window().base_of(*inner);
-  return reinterpret_cast<uintptr_t>(address) - there < bytes;
+  const WindowPlace& there = windows[static_cast<size_t>(*inner - own_first)];
+  return reinterpret_cast<uintptr_t>(address) - there.base < there.bytes;
 }
 
 EngineOf find_engine_of(mob_rank_t rank, const void* address) {
@@ -146,28 +127,6 @@ Engine& find_engine_at(const void* address) {
   return engine();
 }
 
-namespace {
-
-// What the root tells the others of the team.
-struct Told {
-  mob_status_t status = MOB_OK;
-  mob_rank_t first = 0;    // of the guests, in the other job
-  mob_rank_t others = 0;   // members of the team that accepts
-  mob_rank_t numbers = 0;  // the first of theirs here
-  job::Secret key{};
-};
-
-mob_status_t ask_at_port(const char* call, Engine& home, Team& team, std::string_view where,
-                         const job::PortWait& wait, Told* told, job::Admission* admission) {
-  if (const mob_status_t status = job::visit(call, where, team.size(), wait, admission)) {
-    return status;
-  }
-  told->first = admission->first;
-  told->others = admission->others;
-  told->key = admission->key;
-  return home.bridges().allot(call, admission->others, &told->numbers);
-}
-
 mob_status_t expose_all_to(Guest& guest) {
   const std::lock_guard lock(exposing);
   for (const auto& [handle, range] : exposed_ranges) {
@@ -176,47 +135,7 @@ mob_status_t expose_all_to(Guest& guest) {
   return MOB_OK;
 }
 
-// Makes the engine of a guest, which is in the other job when this returns.
-mob_status_t join(const char* call, Engine& home, const Team& team, const Told& told,
-                  job::Admission& admission, uint64_t tag, Guest& guest) {
-  guest.first = told.numbers;
-  guest.own_first = told.first;
-  for (mob_rank_t member = 0; member < team.size(); ++member) {
-    guest.own.push_back(team.map().world_rank(member));
-  }
-  guest.public_numbers.assign(static_cast<size_t>(told.first + team.size()), -1);
-  std::ranges::copy(guest.own, guest.public_numbers.begin() + told.first);
-  guest.inner_numbers.assign(static_cast<size_t>(std::ranges::max(guest.own)) + 1, -1);
-  for (mob_rank_t i = 0; i < team.size(); ++i) {
-    guest.inner_numbers[static_cast<size_t>(guest.own[static_cast<size_t>(i)])] = told.first + i;
-  }
-  {
-    const TagScope scope(tag);
-    guest.engine = std::make_unique<Engine>();
-  }
-  const auto complete = [&](const Bridge& bridge) {
-    for (mob_rank_t i = 0; i < bridge.parents; ++i) {
-      guest.others.push_back(bridge.all->map().world_rank(i));
-      guest.public_numbers[static_cast<size_t>(guest.others.back())] = guest.first + i;
-    }
-    return expose_all_to(guest);
-  };
-  const Engine::GuestSeat seat{std::exchange(admission.segment, -1),
-                               told.first + team.rank(),
-                               admission.pid_is_shared,
-                               &guest.public_numbers,
-                               complete,
-                               &home};
-  const mob_status_t status = guest.engine->start_as_guest(seat);
-  if (status != MOB_OK) {
-    const std::string reason = mob_last_error();
-    return fail(status, "%s: %s", call, reason.c_str());
-  }
-  const Window& window = guest.engine->segment().window();
-  guest.base = window.base();
-  guest.bytes = window.bytes();
-  return MOB_OK;
-}
+namespace {
 
 // This process waits for processes of two jobs from now on.
 void wait_with(Engine& home, const Guest& guest) {
@@ -238,60 +157,20 @@ void wait_without(Engine& home, const Guest& guest) {
 
 }  // namespace
 
-mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
-                             std::string_view where, uint64_t seconds, uint64_t* handle) {
-  Engine& home = engine();
-  ReservedTag tag;
-  if (mine == MOB_OK && !tag) {
-    mine = fail(MOB_ERR_STATE, "%s: this process has connected to %zu other jobs, the most", call,
-                kMostGuests);
+mob_status_t Guest::find_windows() {
+  const Window& own_window = engine->segment().window();
+  base = own_window.base();
+  bytes = own_window.bytes();
+  windows.resize(own.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    const mob_status_t status =
+        engine->find_window(own_first + static_cast<mob_rank_t>(i), &windows[i]);
+    if (status != MOB_OK) return status;
   }
-  if (const mob_status_t status = team.agree(mine, call)) return status;
-  Told told;
-  job::Admission admission;
-  // The descriptor is the guest's from join() on.
-  struct Closer {
-    job::Admission& owner;
-    ~Closer() {
-      if (owner.segment >= 0) close(owner.segment);
-    }
-  } closer{admission};
-  job::PortWait wait{os::now_ns() + seconds * 1'000'000'000, [&] { home.waiter().poll(); },
-                     [&] {
-                       for (mob_rank_t member = 0; member < team.size(); ++member) {
-                         const mob_rank_t rank = team.map().world_rank(member);
-                         if (!home.peers().has_gone(rank)) continue;
-                         return fail(MOB_ERR_PEER, "%s: rank %d of the team %s", call, rank,
-                                     home.peers().fate_of_lost(rank).c_str());
-                       }
-                       return MOB_OK;
-                     }};
-  if (team.rank() == root) {
-    told.status = without_exceptions(
-        call, [&] { return ask_at_port(call, home, team, where, wait, &told, &admission); });
-  }
-  std::vector<Told> all;
-  mob_status_t status = team.exchange(told, &all);
-  if (status == MOB_OK && team.rank() != root) {
-    told = all[static_cast<size_t>(root)];
-    if (told.status != MOB_OK) {
-      static_cast<void>(fail(told.status, "%s: it failed at rank %d, the root", call,
-                             team.map().world_rank(root)));
-    }
-  }
-  if (status == MOB_OK) status = told.status;
-  if (status != MOB_OK) return status;
-  if (team.rank() != root) {
-    wait.end_ns = os::now_ns() + seconds * 1'000'000'000;
-    status = job::visit_as_member(call, told.key, told.first, team.rank(), wait, &admission);
-  }
-  auto guest = std::make_unique<Guest>();
-  if ((status = team.agree(status, call))) return status;
-  status = without_exceptions(
-      call, [&] { return join(call, home, team, told, admission, tag.get(), *guest); });
-  // All have joined, or none has: they met in the other job.
-  if (status != MOB_OK) return status;
-  *handle = guest->engine->bridges().parent();
+  return MOB_OK;
+}
+
+void enlist(Engine& home, ReservedTag& tag, std::unique_ptr<Guest> guest) {
   wait_with(home, *guest);
   // Release pairs with the acquire in find_engine_of().
   guests[tag.get()].store(guest.release(), std::memory_order_release);
@@ -302,7 +181,6 @@ mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_
   WaitLoop::poll_others = poll_all_but;
   guests_ever.store(true, std::memory_order_relaxed);
   guests_live.fetch_add(1, std::memory_order_relaxed);
-  return team.barrier();
 }
 
 mob_status_t expose_to_guests(uint64_t handle, uintptr_t address, uint64_t bytes) {
@@ -359,8 +237,12 @@ std::vector<Engine*> guest_engines() {
     Guest* const guest = each.load(std::memory_order_relaxed);
     if (guest != nullptr) found.push_back(guest);
   }
-  // Tags may differ between processes; the numbers of the others do not.
-  std::ranges::sort(found, {}, &Guest::first);
+  // Tags may differ between processes of a job; numbers of the others do not. Processes of a
+  // meeting are of two jobs, and know it by its id.
+  std::ranges::sort(found, {}, [](const Guest* guest) {
+    return std::make_tuple(guest->is_meeting, guest->id,
+                           guest->is_meeting ? mob_rank_t{0} : guest->first);
+  });
   std::vector<Engine*> engines;
   for (const Guest* guest : found) engines.push_back(guest->engine.get());
   return engines;

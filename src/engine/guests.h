@@ -8,6 +8,10 @@
 // where it calls the library, and where handlers tell it a source. And each call has to find the
 // engine that it is for: by the rank it names, by the handle, or by the address.
 //
+// Two jobs of which one is on several hosts, or that are on different hosts, have no segment that
+// all could join. Both teams are then guests of a third job that they found for the purpose, their
+// *meeting* (job/meeting/far_port.h).
+//
 // Only processes that are ranks themselves can be guests, not ranks that are threads.
 
 #include <mobius/job.h>
@@ -16,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -44,6 +49,12 @@ struct Guest {
     return reinterpret_cast<uintptr_t>(address) - base < bytes;
   }
 
+  // The team is `own`; its first member has that number there, and all there have lower ones than
+  // `numbers_there`.
+  void name_own(const Team& team, mob_rank_t first_there, mob_rank_t numbers_there);
+  // When the engine has joined.
+  mob_status_t find_windows();
+
   std::unique_ptr<Engine> engine;
   // Processes of the other job have the program's numbers from `first` on, in this order.
   mob_rank_t first = 0;
@@ -59,6 +70,9 @@ struct Guest {
   std::map<uint64_t, uint64_t> exposed;
   uintptr_t base = 0;  // of the other job's window
   size_t bytes = 0;
+  std::vector<WindowPlace> windows;  // where each of `own` has it
+  bool is_meeting = false;
+  job::Secret id{};  // of a meeting, the same in all its processes
 };
 
 // The guests of this process, by the tag of their handles; the first has none.
@@ -136,9 +150,15 @@ class GuestsPause {
 // member `root` alone, `mine` is the outcome of the caller's checks.
 mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
                              std::string_view where, uint64_t seconds, uint64_t* handle);
+// Lets the processes of another job join that come to a port of the member `root`, or meets them.
+// As connect_to_port(); `bridges` are those of the team's engine, and an error of `look` ends the
+// wait.
+mob_status_t accept_at_port(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                            Bridges& bridges, job::Port* port, uint64_t seconds, uint64_t* handle,
+                            const std::function<mob_status_t()>& look = {});
 // Ends the bridge of a guest, and the guest. Collective over all processes of the bridge.
 mob_status_t disconnect_guest(const char* call, uint64_t handle);
-// The engines of all guests. Processes of a job have those that they share in the same order.
+// The engines of all guests. All processes have those that they share in the same order.
 std::vector<Engine*> guest_engines();
 // Ends a guest, whose engine has started to leave; `all_met` as in Engine::stop().
 void remove_guest(Engine& engine, bool all_met);

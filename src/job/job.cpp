@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <ctime>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/status.h"
@@ -20,6 +22,7 @@
 #include "job/bootstrap/pmix/pmix.h"
 #include "job/bootstrap/shm_directory.h"
 #include "os/cpu/topology.h"
+#include "os/process/identity.h"
 #include "os/sync/futex.h"
 
 namespace mobius::job {
@@ -181,6 +184,71 @@ mob_status_t Job::join_as_guest(const Settings& settings, int segment, mob_rank_
                                 bool pid_is_shared) {
   const mob_status_t status = enter(settings, segment, number, pid_is_shared);
   is_guest_ = status == MOB_OK;
+  return status;
+}
+
+namespace {
+
+// Published first in a meeting.
+struct Origin {
+  os::Identity identity;
+  int32_t virtual_host;
+  int32_t is_virtual;
+};
+static_assert(std::has_unique_object_representations_v<Origin>);
+
+mob_status_t exchange_origins(const MeetingSeat& seat, std::vector<Origin>* all) {
+  static constexpr const char* kKey = "origin";
+  const Origin mine{os::own_identity(), seat.virtual_host, seat.is_virtual ? 1 : 0};
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&mine);
+  mob_status_t status = seat.directory->publish(kKey, {bytes, sizeof mine});
+  if (status == MOB_OK) status = seat.directory->fence();
+  for (mob_rank_t rank = 0; status == MOB_OK && rank < seat.size; ++rank) {
+    std::vector<unsigned char> value;
+    status = seat.directory->fetch(rank, kKey, &value);
+    if (status == MOB_OK && value.size() != sizeof mine) {
+      status = fail(MOB_ERR_SYSTEM, "the other job uses another version of libmobius");
+    }
+    if (status == MOB_OK) std::memcpy(&all->emplace_back(), value.data(), sizeof mine);
+  }
+  return status;
+}
+
+}  // namespace
+
+// Processes of the two jobs that are on one host share memory; virtual hosts of the same number are
+// one host.
+mob_status_t Job::join_meeting(const Settings& settings, MeetingSeat seat) {
+  std::vector<Origin> origins;
+  Membership membership;
+  JoinRequest request{
+      seat.rank, seat.size, {}, static_cast<unsigned>(settings.number(SettingId::kJoinSeconds))};
+  request.secret = &seat.secret;
+  std::vector<mob_rank_t> neighbours;
+  mob_status_t status = exchange_origins(seat, &origins);
+  if (status == MOB_OK) {
+    bool is_one_machine = true;
+    for (mob_rank_t rank = 0; rank < seat.size; ++rank) {
+      const Origin& origin = origins[static_cast<size_t>(rank)];
+      if (origin.virtual_host == seat.virtual_host) neighbours.push_back(rank);
+      is_one_machine = is_one_machine && origin.identity == origins[0].identity;
+      is_virtual_ = is_virtual_ || origin.is_virtual != 0;
+    }
+    is_virtual_ = is_virtual_ && is_one_machine;
+    request.neighbours = neighbours;
+    if (!settings.is_set(SettingId::kInterface)) {
+      request.contacts = os::contacts(os::host_interfaces());
+    }
+    status = join_by_directory(*seat.directory, request, &membership);
+  }
+  directory_ = std::move(seat.directory);
+  is_meeting_ = true;
+  if (status == MOB_OK) {
+    secret_ = membership.secret;
+    status = enter(settings, membership.segment, seat.rank, membership.pid_is_shared);
+  }
+  is_guest_ = status == MOB_OK;
+  if (status != MOB_OK) abandon();
   return status;
 }
 

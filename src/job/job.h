@@ -21,6 +21,7 @@
 #include "job/bootstrap/local_protocol.h"
 #include "job/bootstrap/mpi_directory.h"
 #include "job/bootstrap/mpi_launcher.h"
+#include "job/bootstrap/proof.h"
 #include "job/child_starter.h"
 #include "job/host_group.h"
 #include "job/layout.h"
@@ -33,6 +34,17 @@ namespace mobius::job {
 // How long waits spin and yield, given how the processes of this machine fit on its processors and
 // how many hosts the job has.
 os::WaitPolicy wait_policy(const base::Settings& settings, os::Room room, mob_rank_t hosts);
+
+// The place of a process in a meeting (meeting/far_port.h).
+struct MeetingSeat {
+  std::unique_ptr<Directory> directory;
+  Secret secret{};
+  mob_rank_t rank = 0;
+  mob_rank_t size = 0;
+  // Of the process in its own job: the number of its host, if the hosts are virtual; else 0.
+  int32_t virtual_host = 0;
+  bool is_virtual = false;
+};
 
 class Job {
  public:
@@ -53,6 +65,9 @@ class Job {
   // job of this process. Owns `segment` from now on.
   mob_status_t join_as_guest(const base::Settings& settings, int segment, mob_rank_t number,
                              bool pid_is_shared);
+
+  // Joins the meeting of two teams of different jobs, besides the job of this process.
+  mob_status_t join_meeting(const base::Settings& settings, MeetingSeat seat);
 
   // Tells the launcher that this process leaves in order. Call after the last collective step.
   void leave();
@@ -132,6 +147,8 @@ class Job {
   const std::array<unsigned char, 16>& secret() const { return secret_; }
   // The hosts are parts of this machine (mobius run --virtual-hosts).
   bool is_virtual() const { return is_virtual_; }
+  // It is a meeting of processes that have jobs of their own.
+  bool is_meeting() const { return is_meeting_; }
   HostGroup& host() { return host_; }
   // Sets how long waits of this process spin. Call when all processes of the host have joined, and
   // when others have. `others`: how this process waits in another job that it is in, or null.
@@ -163,6 +180,7 @@ class Job {
   mob_rank_t size_ = 1;
   mob_rank_t first_ = 0;
   bool is_guest_ = false;
+  bool is_meeting_ = false;
   std::optional<Secret> launcher_secret_;
   std::mutex starters_mutex_;  // guards starters_ and what ends the starters
   std::map<mob_rank_t, std::unique_ptr<ChildStarter>> starters_;  // by world

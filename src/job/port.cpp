@@ -31,12 +31,16 @@ socklen_t address_of(const Secret& key, sockaddr_un* address) {
 
 }  // namespace
 
-mob_status_t Port::open(const char* call, std::string_view name) {
+mob_status_t Port::open(const char* call, std::string_view name, const PortReach& reach) {
+  is_near_ = reach.is_near;
   mob_status_t status = make_secret(&key_);
   if (status == MOB_OK) status = nonces_.open();
   sockaddr_un address{};
   bool taken = false;
-  if (status == MOB_OK) status = listener_.listen(address, address_of(key_, &address), &taken);
+  if (status == MOB_OK && is_near_) {
+    status = listener_.listen(address, address_of(key_, &address), &taken);
+  }
+  if (status == MOB_OK && reach.is_far) status = far_.open(reach.interface);
   if (status == MOB_OK && !name.empty()) {
     const socklen_t length = os::abstract_address(
         "mobius-name-" + std::to_string(geteuid()) + "-" + std::string(name), &address);
@@ -48,8 +52,6 @@ mob_status_t Port::open(const char* call, std::string_view name) {
   }
   return status;
 }
-
-std::string Port::text() const { return "mobius-port-" + to_hex(key_); }
 
 void Port::take_in(os::UnixListener& listener, bool tells_key) {
   for (size_t i = 0; i < kMostStrangers; ++i) {
@@ -67,7 +69,10 @@ void Port::take_in(os::UnixListener& listener, bool tells_key) {
     if (tells_key) {
       message.type = MessageType::kKey;
       message.nonce = key_;
-      if (unknown.socket.send(&message, sizeof message) != MOB_OK) continue;
+      message.hosts = is_near_ ? 1 : 2;
+      const std::string far = text().far_text(sizeof message.reason - 1);
+      std::snprintf(message.reason, sizeof message.reason, "%s", far.c_str());
+      if (unknown.socket.send(&message, sizeof message) != MOB_OK || !is_near_) continue;
     }
     message.type = MessageType::kChallenge;
     message.nonce = unknown.nonce;
@@ -109,13 +114,13 @@ bool Port::hear(Unknown& unknown) {
   return true;
 }
 
-// One step of a wait: looks at the sockets, for a millisecond if nothing comes. `also`: another
-// socket whose end ends the wait, or -1.
-mob_status_t Port::go_on(const char* call, const PortWait& wait, int also) {
-  std::vector<pollfd> watched{{listener_.descriptor(), POLLIN, 0},
-                              {name_listener_.descriptor(), POLLIN, 0},
-                              {also, POLLIN, 0}};
+// One step of a wait: looks at the sockets, for a millisecond if nothing comes. `also`: an event
+// that ends the wait, the end of another connection; its descriptor may be -1.
+mob_status_t Port::go_on(const char* call, const PortWait& wait, pollfd also) {
+  std::vector<pollfd> watched{
+      {listener_.descriptor(), POLLIN, 0}, {name_listener_.descriptor(), POLLIN, 0}, also};
   for (const Unknown& each : unknown_) watched.push_back({each.socket.descriptor(), POLLIN, 0});
+  far_.add_to(&watched);
   if (poll(watched.data(), watched.size(), kWorkMs) == 0) {
     wait.work();
     if (const mob_status_t status = wait.look()) return status;
@@ -129,12 +134,20 @@ mob_status_t Port::go_on(const char* call, const PortWait& wait, int also) {
   if (watched[0].revents != 0) take_in(listener_, false);
   if (watched[1].revents != 0) take_in(name_listener_, true);
   std::erase_if(unknown_, [&](Unknown& each) { return hear(each); });
+  far_.go_on(key_, meeting_, nonces_, log_, &far_visitors_, &far_members_);
   return MOB_OK;
 }
 
 mob_status_t Port::accept(const char* call, const PortWait& wait, Visitor* visitor) {
-  while (visitors_.empty()) {
-    if (const mob_status_t status = go_on(call, wait, -1)) return status;
+  while (visitors_.empty() && far_visitors_.empty()) {
+    if (const mob_status_t status = go_on(call, wait, {-1, 0, 0})) return status;
+  }
+  if (visitors_.empty()) {
+    visitor->is_far = true;
+    visitor->far = std::move(far_visitors_.front());
+    visitor->count = visitor->far.count;
+    far_visitors_.pop_front();
+    return MOB_OK;
   }
   *visitor = std::move(visitors_.front());
   visitors_.pop_front();
@@ -161,7 +174,7 @@ mob_status_t Port::admit(const char* call, const PortWait& wait, Visitor& visito
   std::vector<bool> has_come(static_cast<size_t>(count));
   for (mob_rank_t missing = count - 1; missing > 0;) {
     if (members_.empty()) {
-      const mob_status_t status = go_on(call, wait, callers->front().descriptor());
+      const mob_status_t status = go_on(call, wait, {callers->front().descriptor(), POLLIN, 0});
       if (status != MOB_OK) return status;
       continue;
     }
@@ -181,6 +194,7 @@ mob_status_t Port::admit(const char* call, const PortWait& wait, Visitor& visito
 }
 
 void Port::refuse(const Secret& key, Visitor& visitor, const char* reason) {
+  if (visitor.is_far) return refuse_far(visitor.far, key, reason);
   Message refused;
   refused.type = MessageType::kRefused;
   std::snprintf(refused.reason, sizeof refused.reason, "%s", reason);
@@ -188,9 +202,38 @@ void Port::refuse(const Secret& key, Visitor& visitor, const char* reason) {
   static_cast<void>(visitor.socket.send(&refused, sizeof refused));
 }
 
-bool is_port_text(std::string_view text, Secret* key) {
-  constexpr std::string_view kStart = "mobius-port-";
-  return text.starts_with(kStart) && from_hex(text.substr(kStart.size()), key);
+mob_status_t Port::hold_meeting(const char* call, const PortWait& wait, FarVisitor& visitor,
+                                const Secret& meeting, mob_rank_t own, mob_rank_t first,
+                                mob_rank_t size, std::vector<Channel>* channels) {
+  channels->resize(static_cast<size_t>(size));
+  const auto channel = [&](mob_rank_t rank) { return &(*channels)[static_cast<size_t>(rank)]; };
+  const auto has_come = [&](mob_rank_t rank) { return rank == own || channel(rank)->is_open(); };
+  struct Held {
+    Port& port;
+    ~Held() {
+      port.meeting_ = nullptr;
+      port.far_members_.clear();
+    }
+  } held{*this};
+  meeting_ = &meeting;
+  const mob_rank_t caller = first + visitor.rank;
+  if (!accept_far(visitor, key_, own, first, channel(caller))) {
+    return fail(MOB_ERR_PEER, "%s: the process that connected has given up, or died", call);
+  }
+  for (mob_rank_t missing = size - 2; missing > 0;) {
+    if (far_members_.empty()) {
+      // It may send its part of the directory already.
+      const pollfd end{channel(caller)->descriptor(), POLLRDHUP, 0};
+      const mob_status_t status = go_on(call, wait, end);
+      if (status != MOB_OK) return status;
+      continue;
+    }
+    FarVisitor member = std::move(far_members_.front());
+    far_members_.pop_front();
+    if (member.count != size || has_come(member.rank)) continue;
+    if (accept_far(member, meeting, own, size, channel(member.rank))) --missing;
+  }
+  return MOB_OK;
 }
 
 }  // namespace mobius::job

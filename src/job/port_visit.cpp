@@ -37,9 +37,18 @@ mob_status_t hear(const char* call, os::UnixSocket& socket, const PortWait& wait
   return fail(MOB_ERR_PEER, "%s: the port is one of another version of Möbius", call);
 }
 
-// Connects, proves the key, and gets the answer. `key` is that of the port or, with a name, out.
-mob_status_t ask(const char* call, const char* name, Secret* key, Message request,
-                 const PortWait& wait, Admission* admission) {
+mob_status_t unreachable(const char* call) {
+  return fail(MOB_ERR_PEER,
+              "%s: one of the two jobs is on several hosts, and the port cannot be reached from "
+              "other hosts (its job has hooks, MOBIUS_HOOKS)",
+              call);
+}
+
+// Connects, proves the key, and gets the answer. `far` is what the text of the port says or, with a
+// name, out. If the port is to be reached by TCP, it is `admission->far` and nothing else happens.
+mob_status_t ask(const char* call, const char* name, PortText far, bool may_be_near,
+                 Message request, const PortWait& wait, Admission* admission) {
+  Secret* const key = &far.key;
   sockaddr_un address{};
   const socklen_t length =
       name != nullptr
@@ -49,6 +58,10 @@ mob_status_t ask(const char* call, const char* name, Secret* key, Message reques
   auto problem = os::UnixSocket::Problem::kNone;
   if (socket.connect(address, length, &problem) != MOB_OK) {
     const bool is_absent = problem == os::UnixSocket::Problem::kAbsent;
+    if (is_absent && far.is_far()) {
+      admission->far = std::move(far);
+      return MOB_OK;
+    }
     const std::string reason = is_absent ? "no such port is open on this host" : mob_last_error();
     return fail(MOB_ERR_PEER, "%s: %s%s%s", call, reason.c_str(), name != nullptr ? ": " : "",
                 name != nullptr ? name : "");
@@ -65,6 +78,11 @@ mob_status_t ask(const char* call, const char* name, Secret* key, Message reques
     if (const mob_status_t status = hear(call, socket, wait, &message, &descriptor)) return status;
     if (message.type != MessageType::kKey || descriptor >= 0) return unexpected();
     *key = message.nonce;
+    if (!parse_far_text(message.reason, &far.addresses)) return unexpected();
+    if (!may_be_near || message.hosts > 1) {
+      admission->far = std::move(far);
+      return admission->far.is_far() ? MOB_OK : unreachable(call);
+    }
   }
   if (const mob_status_t status = hear(call, socket, wait, &message, &descriptor)) return status;
   if (message.type != MessageType::kChallenge || descriptor >= 0) return unexpected();
@@ -96,15 +114,19 @@ mob_status_t ask(const char* call, const char* name, Secret* key, Message reques
 
 }  // namespace
 
-mob_status_t visit(const char* call, std::string_view where, mob_rank_t count, const PortWait& wait,
-                   Admission* admission) {
+mob_status_t visit(const char* call, std::string_view where, mob_rank_t count, bool may_be_near,
+                   const PortWait& wait, Admission* admission) {
   Message request;
   request.type = MessageType::kConnect;
   request.size = count;
-  Secret key{};
-  const std::string name(where);
-  const char* const looked_up = is_port_text(where, &key) ? nullptr : name.c_str();
-  return ask(call, looked_up, &key, request, wait, admission);
+  PortText text;
+  if (!parse_port_text(where, &text)) {
+    return ask(call, std::string(where).c_str(), {}, may_be_near, request, wait, admission);
+  }
+  if (may_be_near) return ask(call, nullptr, text, true, request, wait, admission);
+  if (!text.is_far()) return unreachable(call);
+  admission->far = std::move(text);
+  return MOB_OK;
 }
 
 mob_status_t visit_as_member(const char* call, const Secret& key, mob_rank_t first,
@@ -113,8 +135,7 @@ mob_status_t visit_as_member(const char* call, const Secret& key, mob_rank_t fir
   request.type = MessageType::kMember;
   request.rank = index;
   request.size = first;
-  Secret known = key;
-  return ask(call, nullptr, &known, request, wait, admission);
+  return ask(call, nullptr, {key, {}}, true, request, wait, admission);
 }
 
 }  // namespace mobius::job

@@ -35,10 +35,6 @@ engine::Registry<job::Port>& ports() { return engine::engine().bridges().ports()
 // Whether this job can connect with others.
 mob_status_t check_can_connect(const char* call) {
   job::Job& job = engine::engine().peers().job();
-  if (job.hosts() > 1) {
-    return fail(MOB_ERR_STATE, "%s: this job is on several hosts; jobs on one host can connect",
-                call);
-  }
   if (job.host().control().header.window_bytes.load(std::memory_order_relaxed) != 0) return MOB_OK;
   return fail(MOB_ERR_STATE, "%s: the ranks of this job are threads; jobs of processes can connect",
               call);
@@ -49,9 +45,9 @@ mob_status_t check_name(const char* call, std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '-' || c == '_';
   };
-  job::Secret key{};
+  job::PortText text;
   if (!name.empty() && name.size() <= job::kMostNameBytes &&
-      std::ranges::all_of(name, is_allowed) && !job::is_port_text(name, &key)) {
+      std::ranges::all_of(name, is_allowed) && !job::parse_port_text(name, &text)) {
     return MOB_OK;
   }
   return fail(
@@ -59,6 +55,13 @@ mob_status_t check_name(const char* call, std::string_view name) {
       "%s: \"%.*s\" is no name of a port: 1 to %zu letters, digits and the characters . - _", call,
       static_cast<int>(std::min(name.size(), job::kMostNameBytes)), name.data(),
       job::kMostNameBytes);
+}
+
+// How others reach a port of this process.
+job::PortReach own_reach() {
+  engine::Engine& engine = engine::engine();
+  return {engine.peers().job().hosts() == 1, !engine.instrumentation().hooked(),
+          engine.settings().text(base::SettingId::kInterface)};
 }
 
 uint64_t seconds_of(const mob_connect_options_t& options) {
@@ -96,9 +99,10 @@ mob_status_t mob_port_open(const char* name, mob_port_t* port, char* text) {
     engine::Registry<job::Port>::Place place(ports());
     if (const mob_status_t status = place.check(kCall)) return status;
     auto made = std::make_unique<job::Port>();
-    if (const mob_status_t status = made->open(kCall, name != nullptr ? name : "")) return status;
-    const std::string wanted = made->text();
-    static_assert(sizeof("mobius-port-") + 32 <= MOB_PORT_BYTES);
+    const mob_status_t status = made->open(kCall, name != nullptr ? name : "", own_reach());
+    if (status != MOB_OK) return status;
+    const std::string wanted = made->text().text();
+    static_assert(job::kPortTextBytes == MOB_PORT_BYTES);
     if (text != nullptr) std::memcpy(text, wanted.c_str(), wanted.size() + 1);
     *port = reinterpret_cast<mob_port_t>(place.fill(std::move(made)));
     return MOB_OK;
@@ -134,8 +138,9 @@ mob_status_t mob_accept(mob_team_t team, mob_port_t port, const mob_connect_opti
                     kCall, static_cast<void*>(port));
       }
     }
-    return engine::engine_of_object(team).bridges().accept(kCall, *members, chosen.root, mine,
-                                                           found, seconds_of(chosen), &handle);
+    return engine::accept_at_port(kCall, *members, chosen.root, mine,
+                                  engine::engine_of_object(team).bridges(), found,
+                                  seconds_of(chosen), &handle);
   });
   engine::learn_numbers();
   if (status == MOB_OK) *bridge = bridge_handle(handle);
@@ -157,8 +162,10 @@ mob_status_t mob_connect(mob_team_t team, const char* port, const mob_connect_op
     if (mine == MOB_OK) mine = check_may_visit(kCall, *members);
     const bool is_root = members->rank() == chosen.root;
     if (mine == MOB_OK && is_root) mine = check_not_null(kCall, port, "the port");
-    job::Secret key{};
-    if (mine == MOB_OK && is_root && !job::is_port_text(port, &key)) mine = check_name(kCall, port);
+    job::PortText text;
+    if (mine == MOB_OK && is_root && !job::parse_port_text(port, &text)) {
+      mine = check_name(kCall, port);
+    }
     const std::string_view where = is_root && port != nullptr ? port : "";
     return engine::connect_to_port(kCall, *members, chosen.root, mine, where, seconds_of(chosen),
                                    &handle);
@@ -170,13 +177,13 @@ mob_status_t mob_connect(mob_team_t team, const char* port, const mob_connect_op
 
 namespace {
 
-// What the two ends of mob_join() tell each other first. The one with the lower number accepts.
+// What the two ends of mob_join() tell each other first, and then the texts of their ports
+// (MOB_PORT_BYTES). The one with the lower number accepts.
 struct JoinGreeting {
   char mark[16];
   job::Nonce number;
-  char port[MOB_PORT_BYTES];
 };
-constexpr char kJoinMark[16] = "mobius join 1\n";
+constexpr char kJoinMark[16] = "mobius join 2\n";
 constexpr unsigned char kJoinFailed = 1;
 
 mob_status_t closed(const char* call) {
@@ -224,24 +231,31 @@ mob_status_t join(const char* call, int socket, engine::Engine& engine, Team& ow
                   uint64_t* handle) {
   const uint64_t seconds = seconds_of({});
   job::Port port;
-  if (const mob_status_t status = port.open(call, "")) return status;
+  if (const mob_status_t status = port.open(call, "", own_reach())) return status;
+  const std::string own_text = port.text().text();
   JoinGreeting mine{};
   JoinGreeting theirs{};
   std::memcpy(mine.mark, kJoinMark, sizeof kJoinMark);
-  std::memcpy(mine.port, port.text().c_str(), port.text().size() + 1);
+  char port_there[MOB_PORT_BYTES] = {};
+  char port_here[MOB_PORT_BYTES] = {};
+  std::memcpy(port_here, own_text.c_str(), own_text.size() + 1);
+  const uint64_t end_ns = os::now_ns() + seconds * 1'000'000'000;
+  const auto stranger = [&] {
+    return fail(MOB_ERR_PEER, "%s: the other end of the socket is not in mob_join()", call);
+  };
   mob_status_t status = job::make_random(mine.number);
   if (status == MOB_OK) status = send_all(call, socket, &mine, sizeof mine);
-  if (status == MOB_OK) {
-    const uint64_t end_ns = os::now_ns() + seconds * 1'000'000'000;
-    status = receive_all(call, socket, end_ns, &theirs, sizeof theirs);
-  }
+  if (status == MOB_OK) status = send_all(call, socket, port_here, sizeof port_here);
+  if (status == MOB_OK) status = receive_all(call, socket, end_ns, &theirs, sizeof theirs);
   if (status != MOB_OK) return status;
-  theirs.port[sizeof theirs.port - 1] = '\0';
-  job::Secret key{};
-  if (std::memcmp(theirs.mark, kJoinMark, sizeof kJoinMark) != 0 || mine.number == theirs.number ||
-      !job::is_port_text(theirs.port, &key)) {
-    return fail(MOB_ERR_PEER, "%s: the other end of the socket is not in mob_join()", call);
+  if (std::memcmp(theirs.mark, kJoinMark, sizeof kJoinMark) != 0 || mine.number == theirs.number) {
+    return stranger();
   }
+  status = receive_all(call, socket, end_ns, port_there, sizeof port_there);
+  if (status != MOB_OK) return status;
+  port_there[sizeof port_there - 1] = '\0';
+  job::PortText there;
+  if (!job::parse_port_text(port_there, &there)) return stranger();
   if (mine.number < theirs.number) {
     const auto look = [&] {
       unsigned char outcome = 0;
@@ -250,9 +264,10 @@ mob_status_t join(const char* call, int socket, engine::Engine& engine, Team& ow
       if (got <= 0) return closed(call);
       return fail(MOB_ERR_PEER, "%s: the process at the other end could not join", call);
     };
-    return engine.bridges().accept(call, own, 0, MOB_OK, &port, seconds, handle, look);
+    return engine::accept_at_port(call, own, 0, MOB_OK, engine.bridges(), &port, seconds, handle,
+                                  look);
   }
-  status = engine::connect_to_port(call, own, 0, check_may_visit(call, own), theirs.port, seconds,
+  status = engine::connect_to_port(call, own, 0, check_may_visit(call, own), port_there, seconds,
                                    handle);
   if (status != MOB_OK) {
     const std::string text = mob_last_error();

@@ -81,7 +81,10 @@ class Peers {
     return job_.hosts() == 1 ? host().is_connected(rank) : job_.directory()->is_connected(rank);
   }
   // Whether the process is of another job, which has connected with this one.
-  bool is_foreign(mob_rank_t rank) const { return job_.hosts() == 1 && host().is_foreign(rank); }
+  // In a meeting (job/meeting/far_port.h) every process is.
+  bool is_foreign(mob_rank_t rank) const {
+    return job_.is_meeting() || (job_.hosts() == 1 && host().is_foreign(rank));
+  }
   // A rank's number among the processes of this host; -1 if it is on another host.
   mob_rank_t host_index(mob_rank_t rank) const { return job_.index_here(rank); }
   bool is_here(mob_rank_t rank) const { return host_index(rank) >= 0; }

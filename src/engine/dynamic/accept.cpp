@@ -25,20 +25,21 @@ using job::World;
 using job::WorldState;
 
 mob_status_t Bridges::accept(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
-                             job::Port* port, uint64_t seconds, uint64_t* handle,
-                             const std::function<mob_status_t()>& look) {
+                             job::Port* port, uint64_t seconds,
+                             const std::function<mob_status_t()>& look, uint64_t* handle,
+                             job::Visitor* visitor, bool* is_far) {
   return grow(
       call, team, root, mine,
       [&](Place* place, std::vector<os::UnixSocket>* callers) {
         return without_exceptions(
-            call, [&] { return admit(call, team, *port, seconds, look, place, callers); });
+            call, [&] { return admit(call, team, *port, seconds, look, visitor, place, callers); });
       },
-      handle);
+      handle, is_far);
 }
 
 mob_status_t Bridges::admit(const char* call, Team& team, job::Port& port, uint64_t seconds,
-                            const std::function<mob_status_t()>& look, Place* place,
-                            std::vector<os::UnixSocket>* callers) {
+                            const std::function<mob_status_t()>& look, job::Visitor* far,
+                            Place* place, std::vector<os::UnixSocket>* callers) {
   job::PortWait wait{os::now_ns() + seconds * 1'000'000'000, [&] { services_.waiter.poll(); },
                      [&] {
                        for (mob_rank_t member = 0; member < team.size(); ++member) {
@@ -51,6 +52,11 @@ mob_status_t Bridges::admit(const char* call, Team& team, job::Port& port, uint6
                      }};
   job::Visitor visitor;
   if (const mob_status_t status = port.accept(call, wait, &visitor)) return status;
+  if (visitor.is_far) {
+    place->is_far = true;
+    *far = std::move(visitor);
+    return MOB_OK;
+  }
   // The others of the other job come at once, or something is wrong with them.
   wait.end_ns =
       os::now_ns() + services_.settings.number(base::SettingId::kJoinSeconds) * 1'000'000'000;

@@ -43,6 +43,7 @@ struct Bridge {
   mob_rank_t children;
   bool is_child;               // this process
   bool spans_hosts = false;    // of a job on several hosts
+  bool is_meeting = false;     // all of a job: it ends with the job
   mob_rank_t child_here = -1;  // there: the first child on this host; -1: none
   std::unique_ptr<Team> all;   // first the parents, then the children
 };

@@ -138,6 +138,7 @@ mob_status_t Bridges::merge(const char* call, Bridge& bridge, mob_status_t mine,
 
 mob_status_t Bridges::disconnect(const char* call, uint64_t handle) {
   Bridge& bridge = *live_.find(handle);
+  if (bridge.is_meeting) return disconnect_meeting(call, handle);
   if (bridge.spans_hosts) return disconnect_on_hosts(call, handle);
   const mob_status_t completed = services_.completion.complete_all(call);
   const mob_status_t met = bridge.all->barrier();
@@ -162,12 +163,13 @@ bool Bridges::any() {
 
 void Bridges::announce_end() {
   live_.for_each([&](Bridge& bridge) {
+    if (bridge.is_meeting) return;
     if (bridge.spans_hosts) return announce_end_on_hosts(bridge);
     bridge.header->end_of(bridge.all->rank()).store(1, std::memory_order_release);
   });
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
   live_.for_each([&](Bridge& bridge) {
-    for (mob_rank_t i = 0; i < bridge.all->size(); ++i) {
+    for (mob_rank_t i = 0; !bridge.is_meeting && i < bridge.all->size(); ++i) {
       services_.waiter.ring_after_fence(bridge.all->map().world_rank(i));
     }
   });
@@ -175,7 +177,9 @@ void Bridges::announce_end() {
 
 void Bridges::await_ends() {
   std::vector<Bridge*> bridges;
-  live_.for_each([&](Bridge& bridge) { bridges.push_back(&bridge); });
+  live_.for_each([&](Bridge& bridge) {
+    if (!bridge.is_meeting) bridges.push_back(&bridge);
+  });
   if (bridges.empty()) return;
   size_t next = 0;        // bridges before it have met
   mob_rank_t member = 0;  // and its members before this one

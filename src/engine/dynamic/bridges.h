@@ -43,15 +43,21 @@ class Bridges {
 
   // Lets processes of another job join that come to a port of the member `root`, and makes a bridge
   // between the team and them. Collective over the team. `port` and `seconds` count in the root
-  // alone; `mine` is the outcome of the caller's checks. An error of `look` ends the wait.
+  // alone; `mine` is the outcome of the caller's checks. An error of `look` ends the wait. If those
+  // who come are to meet the team (meeting/far_port.h), `*is_far` says so, there is no bridge, and
+  // the root gets their `*visitor`, to whom it has not answered.
   mob_status_t accept(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
-                      job::Port* port, uint64_t seconds, uint64_t* handle,
-                      const std::function<mob_status_t()>& look = {});
+                      job::Port* port, uint64_t seconds, const std::function<mob_status_t()>& look,
+                      uint64_t* handle, job::Visitor* visitor, bool* is_far);
 
   // In a process that was spawned, or came through a port: makes its end of the bridge. Collective
   // over all processes of the bridge, in mob_init() or mob_connect(). Calls `made`, if there is
   // one, before a process of the other side can send anything.
   mob_status_t open_parent(const std::function<mob_status_t(const Bridge&)>& made);
+  // In a meeting of two jobs: makes the bridge between the `parents` processes with the first ranks
+  // and the others. Collective over all of them. `made` as above.
+  mob_status_t open_meeting(mob_rank_t parents,
+                            const std::function<mob_status_t(const Bridge&)>& made);
   // Takes numbers for `count` processes, which are in no world that has joined.
   mob_status_t allot(const char* call, mob_rank_t count, mob_rank_t* first);
   // The bridge to the processes that spawned this one; 0 if there is none.
@@ -91,6 +97,7 @@ class Bridges {
     uint64_t memory = 0;  // offsets in the window
     uint64_t chunks = 0;
     uint64_t bridge = 0;
+    bool is_far = false;  // nothing else is set
   };
 
   // What the root of a spawn or an accept does first. `*callers` gets connections that end when a
@@ -105,14 +112,14 @@ class Bridges {
   };
 
   mob_status_t grow(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
-                    const Begin& begin, uint64_t* handle);
+                    const Begin& begin, uint64_t* handle, bool* is_far = nullptr);
   mob_status_t begin_and_meet(const char* call, Team& team, mob_rank_t root, const Begin& begin,
                               Place* place, std::vector<os::UnixSocket>* callers,
                               std::unique_ptr<Bridge>* bridge);
   void abandon(const Place& place, std::vector<os::UnixSocket> callers);
   void free_abandoned();
   mob_status_t admit(const char* call, Team& team, job::Port& port, uint64_t seconds,
-                     const std::function<mob_status_t()>& look, Place* place,
+                     const std::function<mob_status_t()>& look, job::Visitor* visitor, Place* place,
                      std::vector<os::UnixSocket>* callers);
   mob_status_t await_opened(mob_rank_t first);
   mob_status_t start(const char* call, Team& team, const Wish& wish, Place* place);
@@ -142,6 +149,7 @@ class Bridges {
     mob_rank_t parents = 0;
     mob_rank_t child_here = -1;  // the first child on this host; -1: none
     uint64_t area = 0;           // where those on this host meet, as an offset in the window
+    bool is_meeting = false;
   };
   mob_status_t find_area(const char* call, Team& side, const std::vector<mob_rank_t>& parents,
                          Place* place, Ends* ends);
@@ -153,6 +161,7 @@ class Bridges {
   mob_status_t open_parent_on_hosts();
   job::World& world_here(mob_rank_t child) const;
   void note_joined_here(const Bridge& bridge);
+  mob_status_t disconnect_meeting(const char* call, uint64_t handle);
   mob_status_t disconnect_on_hosts(const char* call, uint64_t handle);
   void announce_end_on_hosts(const Bridge& bridge);
   bool has_ended_on_hosts(const Bridge& bridge, mob_rank_t rank);

@@ -49,7 +49,7 @@ mob_status_t Bridges::spawn(const char* call, Team& team, mob_rank_t root, mob_s
 
 // What a spawn and an accept have in common: the new processes come, and all meet.
 mob_status_t Bridges::grow(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
-                           const Begin& begin, uint64_t* handle) {
+                           const Begin& begin, uint64_t* handle, bool* is_far) {
   Registry<Bridge>::Place registered(live_);
   if (mine == MOB_OK) mine = registered.check(call);
   const bool is_root = team.rank() == root;
@@ -64,7 +64,11 @@ mob_status_t Bridges::grow(const char* call, Team& team, mob_rank_t root, mob_st
   });
   // Above, a member that dies may fail the call for some. From here on the outcome is the same at
   // all that live, so that they go on alike.
-  status = team.consensus().agree(call, status);
+  status = team.spans_hosts() ? team.agree(status, call) : team.consensus().agree(call, status);
+  if (status == MOB_OK && place.is_far) {
+    *is_far = true;
+    return MOB_OK;
+  }
   const bool is_foreign =
       place.first != 0 && world(place.first).is_foreign.load(std::memory_order_relaxed) != 0;
   if (status != MOB_OK) {
@@ -109,6 +113,7 @@ mob_status_t Bridges::begin_and_meet(const char* call, Team& team, mob_rank_t ro
     if (place->status != MOB_OK) static_cast<void>(failed(place->status));
   }
   if (status == MOB_OK) status = place->status;
+  if (status == MOB_OK && place->is_far) return MOB_OK;
   BridgeHeader* header = nullptr;
   if (status == MOB_OK) status = open_memory(place->first, place->bridge, &header);
   if (status == MOB_OK) status = await_joined(call, *header, place->first, place->count, *callers);

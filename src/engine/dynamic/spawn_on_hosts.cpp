@@ -179,7 +179,7 @@ mob_status_t Bridges::find_area(const char* call, Team& side,
                 mob_status_name(area.status));
   }
   ends->area = area.offset;
-  if (leader != peers.rank() || ends->child_here < 0) return MOB_OK;
+  if (leader != peers.rank() || ends->child_here < 0 || ends->is_meeting) return MOB_OK;
   // Release pairs with the acquire in await_area().
   world_here(ends->child_here)
       .area.store(static_cast<uint32_t>(area.offset >> kChunkShift) + 1, std::memory_order_release);

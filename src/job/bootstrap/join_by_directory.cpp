@@ -87,14 +87,16 @@ class DirectoryJoin {
     mob_status_t status = server_.open();
     if (status != MOB_OK) return status;
     contact_ = {Contact::kVersion, os::own_identity(), server_.address()};
-    if (request_.rank == 0) {
+    if (request_.secret != nullptr) {
+      secret_ = *request_.secret;
+    } else if (request_.rank == 0) {
       status = make_secret(&secret_);
       if (status == MOB_OK) status = publish(directory_, "secret", secret_);
     }
     if (status == MOB_OK) status = publish(directory_, "contact", contact_);
     if (status == MOB_OK) status = directory_.fence();
-    if (status == MOB_OK) status = fetch(directory_, 0, "secret", &secret_);
-    return status;
+    if (status != MOB_OK || request_.secret != nullptr) return status;
+    return fetch(directory_, 0, "secret", &secret_);
   }
 
   mob_status_t publish_network_contacts() {

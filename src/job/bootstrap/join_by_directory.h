@@ -30,6 +30,8 @@ struct JoinRequest {
   unsigned limit_s;  // longest wait for other processes at each step
   // Where other hosts may reach this one; empty: nothing is to be concluded from that.
   std::vector<os::Contact> contacts{};
+  // What all know already, or null: rank 0 makes the job's secret.
+  const Secret* secret = nullptr;
 };
 
 struct Membership {

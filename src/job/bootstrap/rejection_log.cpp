@@ -5,13 +5,12 @@
 
 namespace mobius::job {
 
-void RejectionLog::report(pid_t pid, const char* what) {
+void RejectionLog::report(const std::string& who, const char* what) {
   constexpr int kMostReports = 8;
   if (reported_ == kMostReports) return;
   ++reported_;
-  base::log(base::LogLevel::kWarn,
-            "turned away process %d, which connected to this job's socket and %s%s", pid, what,
-            reported_ == kMostReports ? "; more of this is not reported" : "");
+  base::log(base::LogLevel::kWarn, "turned away %s, which connected to this job's socket and %s%s",
+            who.c_str(), what, reported_ == kMostReports ? "; more of this is not reported" : "");
 }
 
 }  // namespace mobius::job

@@ -41,7 +41,7 @@ constexpr uintptr_t kCandidates[] = {
 // because processes of one job that connect to another map both windows (engine/guests.h). A socket
 // that is bound to the place's name says that it is taken, and vanishes with the process.
 size_t Window::claim_place(const job::HostGroup& group) {
-  if (group.control().header.hosts > 1) return 0;  // such jobs do not connect
+  if (group.control().header.hosts > 1) return 0;  // nobody joins such jobs through a port
   for (size_t place = 0; place < std::size(kCandidates); ++place) {
     claim_.hold(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (!claim_.is_held()) break;
