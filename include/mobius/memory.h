@@ -151,7 +151,8 @@ MOB_API void* mob_mem_local(mob_mem_t mem);
  *         later use cannot fail.
  *
  * A block of a megabyte or more has memory of its own, which goes back to the system when it is
- * freed. mob_finalize() frees all remaining blocks.
+ * freed, except 32 MiB that are kept for the next blocks of the same sizes. mob_finalize() frees
+ * all remaining blocks.
  *
  * Local, does not block. Thread safety: any. Compare ARMCI_Malloc_local, and malloc() in LAPI
  * programs.

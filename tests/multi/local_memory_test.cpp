@@ -43,6 +43,9 @@ unsigned char* allocate(size_t bytes, size_t alignment = 0) {
 
 void free_block(void* pointer) { EXPECT_EQ(mob_local_free(pointer), MOB_OK) << mob_last_error(); }
 
+// Leaves 32 MiB in one piece of the freed memory that is kept, so that amounts can be compared.
+void settle_spares() { free_block(allocate(size_t{32} << 20)); }
+
 }  // namespace
 
 TEST(LocalMemory, LocalPeersReachBlocksOfAnySize) {
@@ -81,6 +84,25 @@ TEST(LocalMemory, BlocksAreAligned) {
       free_block(block);
     }
   }
+}
+
+// A large block that was freed is given again for the same size, while not more than 32 MiB wait.
+TEST(LocalMemory, LargeBlocksAreUsedAgain) {
+  constexpr size_t kLarge = size_t{20} << 20;
+  unsigned char* const first = allocate(kLarge);
+  first[kLarge - 1] = 7;
+  free_block(first);
+  unsigned char* const again = allocate(kLarge);
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(again[kLarge - 1], 7);
+  unsigned char* const longer = allocate(kLarge + 16);
+  EXPECT_TRUE(longer >= again + kLarge || longer + kLarge < again);
+  longer[kLarge] = 8;
+  free_block(again);
+  free_block(longer);  // gives the memory of the other one back
+  unsigned char* const anew = allocate(kLarge);
+  EXPECT_EQ(anew[kLarge - 1], 0);
+  free_block(anew);
 }
 
 TEST(LocalMemory, ReallocKeepsTheContents) {
@@ -168,6 +190,8 @@ TEST(LocalMemory, ManyLeaveNothingBehind) {
   barrier();
   const size_t mappings = mobius_test::mappings();
   const size_t descriptors = mobius_test::descriptors();
+  settle_spares();
+  barrier();
   const size_t shared = mobius_test::shared_bytes();
   EXPECT_GT(shared, 0u);
   barrier();
@@ -184,6 +208,7 @@ TEST(LocalMemory, ManyLeaveNothingBehind) {
     blocks.push_back(allocate(1 + random() % (random() % 100 == 0 ? 3'000'000 : 60'000)));
   }
   for (unsigned char* block : blocks) free_block(block);
+  settle_spares();
   barrier();
   EXPECT_LE(mobius_test::mappings(), mappings + mobius_test::kMappingsOfOthers);
   EXPECT_LE(mobius_test::descriptors(), descriptors + mobius_test::watch_descriptors());

@@ -18,8 +18,10 @@ using base::fail;
 constexpr uint64_t kLeastExtent = uint64_t{4} << 20;
 constexpr uint64_t kMostExtent = uint64_t{64} << 20;
 // Blocks of at least so many bytes are regions of their own: their memory goes back to the system
-// when freed.
+// when freed. Up to kMostSpare bytes are kept, since programs allocate and free a buffer again and
+// again, and the kernel gives and takes its memory page by page.
 constexpr uint64_t kLarge = uint64_t{1} << 20;
+constexpr uint64_t kMostSpare = uint64_t{32} << 20;
 // At the end of an extent, in no block: keeps free pieces of two extents from becoming one.
 constexpr uint64_t kFence = LocalHeap::kGrain;
 
@@ -53,7 +55,7 @@ mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t
   entry.emplace(0, bytes);
   auto block = entry.extract(entry.begin());
   if (bytes >= kLarge || alignment >= kLarge) {
-    if (const mob_status_t status = add_region(bytes, &large_, offset)) return status;
+    if (const mob_status_t status = allocate_large(bytes, offset)) return status;
   } else if (!free_.allocate(bytes, alignment, offset)) {
     // Extents grow, so that there are few; a new extent is empty and has room for any small block.
     const mob_status_t status =
@@ -66,12 +68,36 @@ mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t
   return MOB_OK;
 }
 
+mob_status_t LocalHeap::allocate_large(size_t bytes, uint64_t* offset) {
+  const auto spare = spares_.find(bytes);
+  if (spare == spares_.end()) return add_region(bytes, &large_, offset);
+  auto entry = spares_.extract(spare);
+  spare_bytes_ -= bytes;
+  *offset = entry.key() = entry.mapped().offset;
+  large_.insert(std::move(entry));
+  return MOB_OK;
+}
+
+// Gives memory of spares back, until at most `bytes` are left.
+void LocalHeap::reduce_spares(uint64_t bytes) {
+  while (spare_bytes_ > bytes) {
+    const auto spare = spares_.begin();
+    drop_region(segment_, spare->second);
+    spare_bytes_ -= spare->first;
+    spares_.erase(spare);
+  }
+}
+
 mob_status_t LocalHeap::add_region(size_t bytes, std::map<uint64_t, Region>* regions,
                                    uint64_t* offset) {
   std::map<uint64_t, Region> made;
   Region& region = made[0];
-  if (const mob_status_t status = make_region(segment_, bytes, RegionMemory::kReserved, &region))
-    return status;
+  mob_status_t status = make_region(segment_, bytes, RegionMemory::kReserved, &region);
+  if (status != MOB_OK && !spares_.empty()) {
+    reduce_spares(0);
+    status = make_region(segment_, bytes, RegionMemory::kReserved, &region);
+  }
+  if (status != MOB_OK) return status;
   auto entry = made.extract(made.begin());
   *offset = entry.key() = entry.mapped().offset;
   regions->insert(std::move(entry));
@@ -114,8 +140,15 @@ void LocalHeap::release_locked(Blocks::iterator block) {
   const auto [offset, bytes] = *block;
   blocks_.erase(block);
   if (const auto large = large_.find(offset); large != large_.end()) {
-    drop_region(segment_, large->second);
-    large_.erase(large);
+    auto entry = large_.extract(large);
+    if (bytes > kMostSpare) {
+      drop_region(segment_, entry.mapped());
+      return;
+    }
+    reduce_spares(kMostSpare - bytes);
+    entry.key() = bytes;
+    spares_.insert(std::move(entry));
+    spare_bytes_ += bytes;
     return;
   }
   const Range piece = free_.release(offset, bytes);

@@ -18,7 +18,8 @@ namespace mobius::engine {
 
 class Segment;
 
-// Small blocks are cut from extents of some megabytes, large ones are regions of their own. The
+// Small blocks are cut from extents of some megabytes, large ones are regions of their own, of
+// which some freed ones are kept for the next blocks of their sizes. The
 // books are in private memory, so a stray write into a block cannot damage them. Any thread.
 class LocalHeap {
  public:
@@ -47,16 +48,20 @@ class LocalHeap {
   mob_status_t add_extent(size_t bytes);
   mob_status_t add_region(size_t bytes, std::map<uint64_t, Region>* regions, uint64_t* offset);
   mob_status_t allocate_locked(size_t bytes, size_t alignment, uint64_t* offset);
+  mob_status_t allocate_large(size_t bytes, uint64_t* offset);
   void release_locked(Blocks::iterator block);
+  void reduce_spares(uint64_t bytes);
   mob_status_t find(const char* call, const void* block, Blocks::iterator* found);
 
   Segment& segment_;
-  std::mutex mutex_;                    // guards all below
-  RangeAllocator free_;                 // in the extents, by offset in the window
-  std::map<uint64_t, Region> extents_;  // by offset
-  std::map<uint64_t, Region> large_;    // by offset
-  Blocks blocks_;                       // offset → bytes, of both kinds
-  uint64_t extent_bytes_ = 0;           // of all
+  std::mutex mutex_;                        // guards all below
+  RangeAllocator free_;                     // in the extents, by offset in the window
+  std::map<uint64_t, Region> extents_;      // by offset
+  std::map<uint64_t, Region> large_;        // by offset
+  std::multimap<uint64_t, Region> spares_;  // large blocks that were freed, by bytes
+  uint64_t spare_bytes_ = 0;                // of all
+  Blocks blocks_;                           // offset → bytes, of both kinds
+  uint64_t extent_bytes_ = 0;               // of all
 };
 
 }  // namespace mobius::engine
