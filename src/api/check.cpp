@@ -21,10 +21,11 @@ mob_status_t handler_error(const char* call) {
 
 mob_status_t rank_error(const char* call, mob_rank_t rank) {
   if (mob_size_ == 0) return state_error(call);
-  engine::learn_numbers();  // it may be of a process that was spawned since
+  // It may be of a process of another job, and above all numbers of this one, or of a process that
+  // was spawned since.
+  if (engine::is_of_other_job(rank)) return MOB_OK;
+  engine::learn_numbers();
   if (rank >= 0 && rank < mob_size_) return MOB_OK;
-  // Or of a process of another job, whose number is above all of this one.
-  if (engine::any_guests() && &engine::engine_of(rank).engine != &engine::engine()) return MOB_OK;
   return fail(MOB_ERR_RANK, "%s: rank %d is not in this job, whose ranks are 0 to %d", call, rank,
               mob_size_ - 1);
 }

@@ -46,7 +46,8 @@ mob_status_t check_content(const char* call, const engine::Outgoing& message) {
 
 // False before mob_init() and after mob_finalize().
 bool is_job_rank(mob_rank_t rank) {
-  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_);
+  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) ||
+         (mob_size_ != 0 && engine::is_of_other_job(rank));
 }
 
 engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, const void* payload,

@@ -111,6 +111,10 @@ EngineOf find_engine_of(mob_rank_t rank, const void* address) {
   return {engine(), rank};
 }
 
+bool is_of_other_job(mob_rank_t rank) {
+  return any_guests() && &find_engine_of(rank, nullptr).engine != &engine();
+}
+
 Engine& find_engine_of_handle(uint64_t handle) {
   const unsigned tag = tag_of_handle(handle);
   const Guest* const guest =

@@ -102,6 +102,8 @@ inline EngineOf engine_of(mob_rank_t rank, const void* address = nullptr) {
   }
   return find_engine_of(rank, address);
 }
+// Whether the program's number, which is none of this job's, names a process of another job.
+bool is_of_other_job(mob_rank_t rank);
 // For a handle, which may be any number.
 inline Engine& engine_of_handle(uint64_t handle) {
   return tag_of_handle(handle) == 0 ? engine() : find_engine_of_handle(handle);

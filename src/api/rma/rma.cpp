@@ -27,7 +27,10 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
   const auto address = reinterpret_cast<uintptr_t>(remote);
   if (void* moved = engine::find_remapped_again(rank, address, bytes)) return moved;
-  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
+  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) &&
+      (mob_size_ == 0 || !engine::is_of_other_job(rank))) {
+    return nullptr;
+  }
   const engine::EngineOf at = engine::engine_of(rank, remote);
   return at.engine.router().reach(at.rank, remote, bytes);
 }

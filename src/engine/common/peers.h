@@ -76,6 +76,13 @@ class Peers {
   // ever will be are lower than most().
   mob_rank_t bound() const { return job_.bound(); }
   mob_rank_t most() const { return job_.most(); }
+  // For calls that have not checked the rank: whether it is one of this job. `known` numbers are
+  // valid in the process' own job; in another one there may be more.
+  bool is_rank(mob_rank_t rank, mob_rank_t known) const {
+    return static_cast<uint32_t>(rank) < static_cast<uint32_t>(known) ||
+           (known != 0 && is_guest() &&
+            static_cast<uint32_t>(rank) < static_cast<uint32_t>(bound()));
+  }
   // Whether the process is of this world, or of one that a bridge connects with it.
   bool is_connected(mob_rank_t rank) const {
     return job_.hosts() == 1 ? host().is_connected(rank) : job_.directory()->is_connected(rank);

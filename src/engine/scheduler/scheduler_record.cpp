@@ -182,9 +182,8 @@ mob_status_t Scheduler::fetch_now(const char* call, Queue& queue, schedule::Oper
 
 // Whether one contiguous range may be recorded without a description, as far as can be told here.
 inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void* local) const {
-  return is_open_ && static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) &&
-         local != nullptr && remote != nullptr && !services_.instrumentation.hooked() &&
-         !services_.deferred.is_used();
+  return is_open_ && services_.peers.is_rank(rank, mob_size_) && local != nullptr &&
+         remote != nullptr && !services_.instrumentation.hooked() && !services_.deferred.is_used();
 }
 
 bool Scheduler::try_put(const char* call, mob_rank_t rank, void* remote, const void* local,

@@ -122,7 +122,7 @@ mob_status_t Router::prepare(const char* call, const mob_transfer_t& transfer,
 
 bool Router::copy_and_tell(const Telling& telling) {
   const mob_rank_t rank = telling.rank;
-  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked()) return false;
+  if (!paths_.segment.peers().is_rank(rank, mob_size_) || hooked()) return false;
   const uintptr_t misaligned = reinterpret_cast<uintptr_t>(telling.signal) |
                                reinterpret_cast<uintptr_t>(telling.origin_word) |
                                reinterpret_cast<uintptr_t>(telling.completion_word);
@@ -158,8 +158,7 @@ bool Router::run_rows(const mob_transfer_t& transfer) {
   if (transfer.shape != MOB_STRIDED || transfer.dimensions != 1 || counts(transfer) ||
       transfer.signal != nullptr || hooked() || transfer.counts == nullptr ||
       transfer.remote_strides == nullptr || transfer.local_strides == nullptr ||
-      transfer.local == nullptr ||
-      static_cast<uint32_t>(transfer.rank) >= static_cast<uint32_t>(mob_size_)) {
+      transfer.local == nullptr || !paths_.segment.peers().is_rank(transfer.rank, mob_size_)) {
     return false;
   }
   const size_t bytes = transfer.bytes;
@@ -207,8 +206,8 @@ bool Router::run_rows(const mob_transfer_t& transfer) {
 bool Router::accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
                             const transport::Combination& what) {
   transport::ElementOp element;
-  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked() ||
-      local == nullptr || count - 1 >= transport::kLockBlockBytes ||
+  if (!paths_.segment.peers().is_rank(rank, mob_size_) || hooked() || local == nullptr ||
+      count - 1 >= transport::kLockBlockBytes ||
       !transport::find_element_op(what.op, what.type, &element)) {
     return false;
   }

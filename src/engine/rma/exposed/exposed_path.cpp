@@ -62,9 +62,8 @@ size_t ExposedPath::kernel_time(mob_kind_t kind, const Shape& shape, bool may_re
 
 bool ExposedPath::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
                                bool put) {
-  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) ||
-      !exposures_.covers(rank, remote, bytes) || segment_.peers().is_same_process(rank) ||
-      !kernel_copy_.allowed(rank)) {
+  if (!segment_.peers().is_rank(rank, mob_size_) || !exposures_.covers(rank, remote, bytes) ||
+      segment_.peers().is_same_process(rank) || !kernel_copy_.allowed(rank)) {
     return false;
   }
   const Delegation::Stay stay(delegation_);
