@@ -94,6 +94,7 @@ void LaneBuilder::add_block() {
                             : Memory::kAllocated;
   // The calls that free it are made by one thread of a rank.
   if (block.memory == Memory::kAllocated && number_ > 0) block.memory = Memory::kLocal;
+  if (block.memory == Memory::kLocal && !shape_.is_one_job) block.memory = Memory::kExposed;
   Heap* heap = nullptr;
   if (block.memory == Memory::kHeap) {
     heap = &heaps_[random_.below(heaps_.size())];

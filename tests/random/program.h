@@ -122,6 +122,7 @@ struct Shape {
   int threads = 1;
   size_t part_bytes = 0;   // of every rank
   size_t local_bytes = 0;  // of every actor
+  bool is_one_job = true;  // else one process' block of memory is not reached by all others
 
   int actors() const { return ranks * threads; }
   mob_rank_t rank_of(Actor actor) const { return actor / threads; }

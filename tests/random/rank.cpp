@@ -35,7 +35,6 @@ bool* switch_of(const std::string& name, Options* options) {
   if (name == "--exposed") return &options->exposed;
   if (name == "--moved") return &options->moved;
   if (name == "--heap") return &options->heap;
-  if (name == "--spawned") return &options->spawned;
   return name == "--verbose" ? &options->verbose : nullptr;
 }
 
@@ -59,15 +58,15 @@ bool parse(int argc, char** argv, Options* options) {
     } else {
       std::fprintf(stderr,
                    "%s %s: not an option; they are --seed S, --programs N, --threads 1 to %d, "
-                   "--exposed, --moved, --heap, --spawned, --verbose\n",
+                   "--exposed, --moved, --heap, --verbose\n",
                    name.c_str(), value, kMostThreads);
       return false;
     }
   }
-  options->command = std::string(argv[0]) + " --threads " + std::to_string(options->threads) +
+  options->command = std::string(argv[0]) + (options->on_other_team ? " spawned" : "") +
+                     " --threads " + std::to_string(options->threads) +
                      (options->exposed ? " --exposed" : "") + (options->moved ? " --moved" : "") +
-                     (options->heap ? " --heap" : "") + (options->spawned ? " --spawned" : "") +
-                     " --programs 1 --verbose --seed ";
+                     (options->heap ? " --heap" : "") + " --programs 1 --verbose --seed ";
   return true;
 }
 
@@ -75,7 +74,8 @@ RankRunner::RankRunner(const Options& options, mob_team_t team)
     : options_(options),
       team_(team),
       rank_(mob_rank()),
-      shape_{mob_team_size(team), options.threads, kMostPartBytes, kLocalBytes},
+      shape_{mob_team_size(team), options.threads, kMostPartBytes, kLocalBytes,
+             mobius_test::on_team.is_one_job},
       threads_(options.threads) {
   announce("(before the first program)");
   check(mob_team_alloc(team, sizeof(Board), 0, &board_), "mob_team_alloc");
@@ -109,7 +109,7 @@ RankRunner::~RankRunner() {
 void RankRunner::barrier() { check(mob_team_barrier(team_), "mob_team_barrier"); }
 
 bool RankRunner::is_on_one_host() const {
-  return options_.spawned || mob_host_size() == shape_.ranks;
+  return options_.on_other_team || mob_host_size() == shape_.ranks;
 }
 
 RankRunner::Board& RankRunner::own_board() const { return *boards_[static_cast<size_t>(rank_)]; }
@@ -183,7 +183,7 @@ void RankRunner::gather() {
 void RankRunner::announce(const std::string& seed) const {
   if (!options_.ranks_are_threads) {
     std::string launch = settings();
-    const mob_rank_t first = options_.spawned ? shape_.ranks / 2 : shape_.ranks;
+    const mob_rank_t first = options_.on_other_team ? shape_.ranks / 2 : shape_.ranks;
     if (first > 1) launch += "mobius run -n " + std::to_string(first) + " ";
     if (!is_on_one_host()) {
       const mob_rank_t near = mob_host_size();
@@ -244,7 +244,7 @@ void RankRunner::make_memory() {
 void RankRunner::free_memory() {
   free_heaps();
   check(mob_mem_free(memory_), "mob_mem_free");  // waits for all, also if there is none
-  if (options_.spawned) barrier();               // all of the world, that is
+  if (options_.on_other_team) barrier();         // all of the world, that is
   check(mob_withdraw(exposed_), "mob_withdraw");
   if (heap_ != nullptr) check(mob_heap_destroy(heap_), "mob_heap_destroy");
   heap_ = nullptr;

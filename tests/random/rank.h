@@ -23,8 +23,8 @@ struct Options {
   bool moved = false;    // the same, with pages that are moved
   bool heap = false;     // targets are blocks of a symmetric heap
   bool ranks_are_threads = false;
-  bool spawned = false;  // half of the ranks are spawned by the other half
-  std::string command;   // command that runs one program again, without its seed
+  bool on_other_team = false;  // than the world (multi/joined_team.h), half of it of another one
+  std::string command;         // command that runs one program again, without its seed
 };
 
 // Reads the options of a command. False, with a message, if an argument is unknown.
