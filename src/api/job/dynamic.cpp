@@ -42,7 +42,8 @@ mob_status_t check_can_grow(const char* call) {
   if (!job.can_grow()) {
     return fail(MOB_ERR_STATE,
                 "%s: this job is on several hosts; a job on one host can spawn, or one on virtual "
-                "hosts (mobius run --virtual-hosts)",
+                "hosts (mobius run --virtual-hosts). Start another job and connect with it instead "
+                "(mob_port_open)",
                 call);
   }
   if (job.host().control().header.window_bytes.load(std::memory_order_relaxed) != 0) return MOB_OK;
