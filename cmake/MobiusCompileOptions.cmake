@@ -26,3 +26,12 @@ if(MOBIUS_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 find_package(Threads REQUIRED)
 target_link_libraries(mobius_compile_options INTERFACE Threads::Threads)
+
+# For a front whose calls each fill in a description of a transfer: GCC clears its two hundred bytes
+# by 'rep stos', which takes some 40 cycles, a quarter of a small transfer.
+function(mobius_clear_by_vectors target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    target_compile_options(${target} PRIVATE
+      -mmemset-strategy=vector_loop:256:noalign,libcall:-1:noalign)
+  endif()
+endfunction()

@@ -87,6 +87,7 @@ def check(job: Job) -> tuple[int, str]:
             # The commands are for the compiler in use, which has options that Clang does not know.
             "--extra-arg=-Wno-ignored-optimization-argument",
             "--extra-arg=-Wno-unknown-warning-option",
+            "--removed-arg=-mmemset-strategy=vector_loop:256:noalign,libcall:-1:noalign",
             *(together if len(job.files) > 1 else []), job.unit,
         ],
         capture_output=True,
