@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../session.h"
 #include "mpi_blocks.h"
 
 int mpi_is_spawned(int* spawned) {
@@ -129,26 +130,45 @@ static int find_port(const char* file, char* port) {
   return length > 0 ? MPI_SUCCESS : SUITE_MPI_NO_PORT;
 }
 
-/* Two programs that were started separately. */
-static int applications_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+/* What the first process of each program does: the one that does not join opens the port, and the
+ * other one leaves a word when it has read its name. */
+static int exchange_port(const suite_job_t* job, char* port) {
   static int meetings;
-  char port[MPI_MAX_PORT_NAME] = "", file[PATH_MAX];
-  MPI_Comm inter;
-  (void)cell;
-  if (job->port_file == NULL) return SUITE_MPI_NO_MEETING;
-  if (job->size != 1) return SUITE_MPI_NEEDS_ONE;
-  snprintf(file, sizeof file, "%.4000s.%d", job->port_file, meetings++);
+  char file[PATH_MAX], ready[PATH_MAX], word[MPI_MAX_PORT_NAME];
+  snprintf(file, sizeof file, "%.4000s.%d", job->port_file, meetings);
+  snprintf(ready, sizeof ready, "%.4000s.%d.ready", job->port_file, meetings++);
   if (job->joins) {
     TRY(find_port(file, port));
-    TRY(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
-  } else {
-    int error = MPI_Open_port(MPI_INFO_NULL, port);
-    int left = leave_port(file, error == MPI_SUCCESS ? port : "");
-    TRY(error);
-    TRY(left);
-    TRY(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
-    TRY(MPI_Close_port(port));
+    return leave_port(ready, "ready");
   }
+  int error = MPI_Open_port(MPI_INFO_NULL, port);
+  int left = leave_port(file, error == MPI_SUCCESS ? port : "");
+  TRY(error);
+  TRY(left);
+  return find_port(ready, word);
+}
+
+int mpi_meet(const suite_job_t* job, MPI_Comm group, int64_t* begin_ns, MPI_Comm* inter) {
+  char port[MPI_MAX_PORT_NAME] = "";
+  if (job->port_file == NULL) return SUITE_MPI_NO_MEETING;
+  int error = job->rank == 0 ? exchange_port(job, port) : MPI_SUCCESS;
+  int failed = error != MPI_SUCCESS; /* an error of one process says nothing in another */
+  TRY(MPI_Bcast(&failed, 1, MPI_INT, 0, group));
+  TRY(error);
+  if (failed) return SUITE_MPI_NO_PORT;
+  *begin_ns = suite_now_ns();
+  if (job->joins) return MPI_Comm_connect(port, MPI_INFO_NULL, 0, group, inter);
+  TRY(MPI_Comm_accept(port, MPI_INFO_NULL, 0, group, inter));
+  return job->rank == 0 ? MPI_Close_port(port) : MPI_SUCCESS;
+}
+
+/* Two programs that were started separately. */
+static int applications_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  MPI_Comm inter;
+  int64_t begin_ns;
+  (void)cell;
+  if (job->size != 1) return SUITE_MPI_NEEDS_ONE;
+  TRY(mpi_meet(job, MPI_COMM_SELF, &begin_ns, &inter));
   return join(job, inter, job->joins, 1, comm);
 }
 

@@ -74,6 +74,10 @@ int mpi_is_spawned(int* spawned) __attribute__((weak));
 /** The host of children for MPI_Comm_spawn: MPI_INFO_NULL, or an object to free. */
 int mpi_spawn_info(const suite_job_t* job, MPI_Info* info);
 
+/** Connects the processes of `group` in two programs that were started separately (--port-file).
+ * `*begin_ns` is when both were ready. */
+int mpi_meet(const suite_job_t* job, MPI_Comm group, int64_t* begin_ns, MPI_Comm* inter);
+
 /** Registers a communicator that needs `processes` processes started together; 0: any number. */
 #define MPI_COMMUNICATOR(identifier, name, summary, processes, open, close) \
   static suite_communicator_block_t identifier = {                          \

@@ -3,6 +3,10 @@
 /*
  * spawn-cost (paper 3, Table 1): one process spawns n= others. Parts: spawn, MPI_Comm_spawn alone;
  * alive, until all children have answered; disconnect. "Bytes" are the number of children.
+ *
+ * spawn-cost:connect: two programs of n processes each meet by MPI_Comm_accept and MPI_Comm_connect
+ * (--port-file). The one that accepts measures, from its call on: the port is open, and the other
+ * one knows its name.
  */
 
 #include <stdlib.h>
@@ -47,19 +51,43 @@ static int spawn_once(suite_job_t* job, const suite_cell_t* cell, int children, 
   return MPI_SUCCESS;
 }
 
+/* One of two programs that meet. */
+static int connect_once(const suite_job_t* job, double* times) {
+  MPI_Comm inter;
+  int64_t begin;
+  char byte = 1;
+  TRY(mpi_meet(job, MPI_COMM_WORLD, &begin, &inter));
+  int64_t connected = suite_now_ns();
+  TRY(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
+  int root = job->joins ? 0 : job->rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+  TRY(MPI_Bcast(&byte, 1, MPI_BYTE, root, inter));
+  TRY(MPI_Barrier(inter));
+  int64_t alive = suite_now_ns();
+  TRY(MPI_Comm_disconnect(&inter));
+  times[0] = (double)(connected - begin);
+  times[1] = (double)(alive - begin);
+  times[2] = (double)(suite_now_ns() - alive);
+  return MPI_SUCCESS;
+}
+
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static const char* const kParts[] = {"spawn", "alive", "disconnect"};
+  int connects = strcmp(cell->transfer, "connect") == 0;
+  const char* const kParts[] = {connects ? "connect" : "spawn", "alive", "disconnect"};
   double times[3], samples[3][kSpawns];
-  if (session->job->child) return child();
+  if (session->job->child && !connects) return child();
   uint64_t children = suite_option_number(cell, "n", 1);
-  if (session->job->size != 1) return "one process spawns: start it with -n 1";
+  if (!connects && session->job->size != 1) return "one process spawns: start it with -n 1";
   if (children == 0 || children > kMostChildren) return "n is 1 to 64";
+  if (connects && (uint64_t)session->job->size != children)
+    return "start as many processes as n says";
   int64_t begin = suite_now_ns();
   int spawned = 0;
   for (; spawned < kSpawns; spawned++) {
-    if (spawned >= kLeastSpawns && suite_now_ns() - begin > kEnoughNs) break;
+    /* Two programs meet equally often. */
+    if (!connects && spawned >= kLeastSpawns && suite_now_ns() - begin > kEnoughNs) break;
     suite_show_life(session);
-    int error = spawn_once(session->job, cell, (int)children, times);
+    int error = connects ? connect_once(session->job, times)
+                         : spawn_once(session->job, cell, (int)children, times);
     if (error != MPI_SUCCESS) {
       if (spawned == 0) return suite_library.explain(error);
       suite_give_up(session, cell, error);
@@ -75,6 +103,7 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
 }
 
 static suite_experiment_block_t spawn_cost = {
-    {SUITE_EXPERIMENT, "spawn-cost", "MPI_Comm_spawn of n processes (paper 3, Table 1)", NULL},
+    {SUITE_EXPERIMENT, "spawn-cost",
+     "MPI_Comm_spawn of n processes, or two programs that meet (paper 3, Table 1)", NULL},
     measure};
 SUITE_REGISTER(spawn_cost)

@@ -361,13 +361,18 @@ def _spawn_cost(s: Setting) -> list[Job]:
         )
         for n in (1, 2, 3, 4)
     ]  # fmt: skip
-    if not s.mobius:
-        return jobs
-    # Two jobs of n processes each, or two processes with a socket between them.
-    for how, n in (("connect", 1), ("connect", 2), ("join", 1)):
+    # Two jobs of n processes each, or two processes with a socket between them. MPI's find each
+    # other through a file, and some never do.
+    meetings = [("connect", 1), ("connect", 2)]
+    if s.mobius:
+        meetings.append(("join", 1))
+    elif s.library.hosts is not None and not s.library.hosts.shared_files:
+        meetings = []
+    for how, n in meetings:
         job = _job("spawn-cost", [_cell(f"spawn-cost:{how}:none:local:n={n}")], (n,), n)
         jobs.append(replace(
             job, together=n, most_repeats=2, seconds=2.0, dynamic=True, two_jobs=True, stall_s=6,
+            barren=job.barren if s.mobius else 1,
         ))  # fmt: skip
     return jobs
 

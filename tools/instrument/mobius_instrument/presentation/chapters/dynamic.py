@@ -22,11 +22,11 @@ from mobius_instrument.presentation.chapters.base import (
 )
 
 _COUNTS = (1, 2, 3, 4)
-# Two jobs that meet: the transfer of the cell, how many processes each has, and what it is called.
+# Two jobs that meet: the transfer of the cell, and how many processes each has.
 _MEETINGS = (
-    ("connect", 1, "mob_connect, 1 + 1 processes"),
-    ("connect", 2, "mob_connect, 2 + 2 processes"),
-    ("join", 1, "mob_join, 1 + 1 processes"),
+    ("connect", 1),
+    ("connect", 2),
+    ("join", 1),
 )
 _PAPER = (
     ("SX-6, within a node", 4.1, 4.9, 5.9, 6.7),
@@ -92,7 +92,9 @@ def _meeting_table(book: Book) -> tuple[str, list[str]]:
     """What it costs that two running jobs connect; nothing where no library was to do so."""
     rows, sentences = [], []
     for library, texts in _planned(book, "spawn-cost").items():
-        for how, count, words in _MEETINGS:
+        prefix = "mob_" if book.is_mobius(library) else "MPI_Comm_"
+        for how, count in _MEETINGS:
+            words = f"{prefix}{how}, {count} + {count} processes"
             cell = Cell.parse(f"spawn-cost:{how}:none:local:n={count}")
             if str(cell) not in texts:
                 continue
@@ -102,18 +104,21 @@ def _meeting_table(book: Book) -> tuple[str, list[str]]:
                 first = first or summary
                 row.append(time_cell(summary.median) if summary else _failure(book, library, cell))
             rows.append(row)
-            if first is not None and (how, count) == ("connect", 1):
+            is_told = book.is_mobius(library) and (how, count) == ("connect", 1)
+            if first is not None and is_told:
                 sentences.append(
                     f"{book.label(library)} connects two processes in {format_ns(first.median)}."
                 )
     if not rows:
         return "", []
-    head = ["library", "", "connected", "a put has completed", "disconnected"]
+    head = ["library", "", "connected", "all have answered", "disconnected"]
     return "<h3>What connecting costs</h3>" + paragraph(
         "Two jobs that were started one by one connect by a port, or join over a socket; the first"
-        " of six times is left out. Connected: mob_accept or mob_join has returned, from its call"
-        " on. Then both make a team, allocate memory, and one puts into each process of the other;"
-        " disconnected: how long mob_bridge_disconnect takes after that."
+        " of six times is left out. Connected: mob_accept, mob_join or MPI_Comm_accept has"
+        " returned, from its call on; in MPI the port is open before, and the other side knows its"
+        " name. All have answered: after a broadcast and a barrier; in Möbius, after both have made"
+        " a team and allocated memory, and one has put into each process of the other."
+        " Disconnected: how long mob_bridge_disconnect or MPI_Comm_disconnect takes after that."
     ) + tables.table(head, rows, 2), sentences
 
 
