@@ -51,7 +51,7 @@ double number(std::string_view option, const char* text, double least, double mo
   const double value = std::strtod(text, &end);
   if (*text == 0 || *end != 0 || errno != 0 || !(value >= least && value <= most)) {
     char wanted[80];
-    std::snprintf(wanted, sizeof wanted, "a number from %g to %g is wanted", least, most);
+    std::snprintf(wanted, sizeof wanted, "a number from %.10g to %.10g is wanted", least, most);
     refuse(option, text, wanted);
   }
   return value;

@@ -142,7 +142,7 @@ def test_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--molecules", "10", "a number from 64 to 1e+06 is wanted"),
+        ("--molecules", "10", "a number from 64 to 1000000 is wanted"),
         ("--steps", "1.5", "a whole number is wanted"),
         ("--cutoff", "2", "the box of 2.486 nm allows 1.043 nm"),
     ],
