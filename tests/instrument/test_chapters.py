@@ -208,7 +208,7 @@ def test_a_report_of_one_experiment_only(synthetic: Make, tmp_path: Path) -> Non
     write_report(read_results(run.write()), tmp_path)
     ids = structure(tmp_path).ids
     assert "locks" in ids
-    assert not {"lead", "latency", "sync-cost"} & set(ids)
+    assert not {"lead", "latency", "sync-cost", "cells"} & set(ids)
 
 
 def test_policies_beside_each_other(synthetic: Make, tmp_path: Path) -> None:

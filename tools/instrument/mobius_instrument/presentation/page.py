@@ -184,6 +184,9 @@ def _page(
     links = [(chapter.identifier, chapter.title) for chapter in chapters]
     if first:
         links += [("lead", "Ping-pong: who leads"), ("latency", "Latency")]
+    cells = _cells(analysis)
+    if cells:
+        links.append(("cells", "Cells"))
     return template.substitute(
         style=_style(),
         script=(_HERE / "sort.js").read_text(encoding="utf-8"),
@@ -202,7 +205,7 @@ def _page(
         host=escape(str(results.host.get("hostname", ""))),
         machine=escape(_machine(results)),
         trouble=_paragraph(trouble_sentence(analysis), "trouble"),
-        matrix=tables.outcome_matrix(analysis),
+        cells=cells,
         libraries=tables.library_table(analysis, looks)
         + (f"<h3>Between hosts</h3>{tables.library_table(between, looks)}" if between else ""),
         host_facts=_host_facts(analysis),
@@ -242,12 +245,23 @@ def _in_words(findings: list[Finding], lead: list[str]) -> str:
     return f"<details><summary>{title}</summary><ul>{items}</ul></details>" if more else ""
 
 
+def _cells(analysis: Analysis) -> str:
+    matrix = tables.outcome_matrix(analysis)
+    if not matrix:
+        return ""
+    return (
+        '<section id="cells"><h2>Every cell, and its outcome</h2><p>✓ means that its data were '
+        "verified at all sizes, before and after timing. Of the experiments with a chapter, only "
+        f"cells are listed that were not measured whole.</p>{matrix}</section>"
+    )
+
+
 def _executive(chapters: list[Chapter], lead: list[str]) -> str:
     """What to use here and why: the chapters' first sentences, behind the way to each."""
     items = [f"<li>{escape(' '.join(lead))}</li>"] if lead else []
     items += [
         f'<li><a href="#{chapter.identifier}">{escape(chapter.title)}</a> '
-        f"{escape(' '.join(chapter.sentences[:_MOST_SENTENCES]))}</li>"
+        f"{'<br>'.join(map(escape, chapter.sentences[:_MOST_SENTENCES]))}</li>"
         for chapter in chapters
         if chapter.sentences
     ]

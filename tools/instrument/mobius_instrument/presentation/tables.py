@@ -202,6 +202,8 @@ def outcome_matrix(analysis: Analysis) -> str:
                     _outcome_cell(outcomes.get((name, cell), []), len(sizes.get((name, cell), ())))
                 )
         rows.append(row)
+    if not rows:
+        return ""
     return table(
         ["cell", *(escape(analysis.results.label(name)) for name in libraries)], rows, len(rows) + 9
     )

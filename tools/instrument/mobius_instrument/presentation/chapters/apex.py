@@ -117,7 +117,7 @@ def _contour(
     with mpl.rc_context({"svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 9.0,
                          "svg.hashsalt": title}):  # fmt: skip
         figure = Figure(figsize=(5.2, 3.7))
-        axes = figure.add_axes((0.13, 0.14, 0.68, 0.74))
+        axes = figure.add_axes((0.13, 0.14, 0.63, 0.74))
         grid = [[math.log10(max(values[k, n], 1e-9)) for n in rows] for k in columns]
         low, high = (math.log10(max(limit, 1e-9)) for limit in limits)
         levels = [low + (high - low) * step / 16 for step in range(17)]
@@ -128,7 +128,7 @@ def _contour(
         axes.set_xlabel("L, words of a block")
         axes.set_ylabel("K")
         axes.set_title(title, fontsize=9.5, loc="left")
-        bar = figure.colorbar(filled, cax=figure.add_axes((0.84, 0.14, 0.03, 0.74)))
+        bar = figure.colorbar(filled, cax=figure.add_axes((0.79, 0.14, 0.03, 0.74)))
         powers = range(math.ceil(low), math.floor(high) + 1)
         bar.set_ticks(list(powers), labels=[f"{10**power:,g}" for power in powers])
         bar.set_label("MB/s")
