@@ -140,7 +140,10 @@ def standard_subroutines() -> list[Routine]:
             for operation in operations
         ]
     made.append(Routine("shmem_barrier", [*SET, "psync"]))
-    made += [Routine(f"shmem_{line}", ["dest"]) for line in ("set_cache_line_inv", "udcflush_line")]
+    made += [
+        Routine(f"shmem_{line}", ["dest"])
+        for line in ("set_cache_line_inv", "clear_cache_line_inv", "udcflush_line")
+    ]
     return made
 
 

@@ -356,5 +356,6 @@ FORTRAN_QUADS(min, MOB_MIN)
 FORTRAN(void, shmem_clear_cache_inv, (void)) {}
 FORTRAN(void, shmem_set_cache_inv, (void)) {}
 FORTRAN(void, shmem_set_cache_line_inv, (void*)) {}
+FORTRAN(void, shmem_clear_cache_line_inv, (void*)) {}
 FORTRAN(void, shmem_udcflush, (void)) {}
 FORTRAN(void, shmem_udcflush_line, (void*)) {}
