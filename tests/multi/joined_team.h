@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "multi/on_team.h"
+#include "on_team.h"
 
 namespace mobius_test {
 
