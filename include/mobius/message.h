@@ -17,11 +17,11 @@
  *   target that computes is served. The first mob_handler_register() starts that thread. It sleeps
  *   until messages come, and sleeps on while another thread runs handlers. With
  *   MOBIUS_PROGRESS=poll there is no such thread.
- * - **Permitted calls in handlers.** The handlers of one rank run one at a time, on any thread.
- *   They may put, get, use atomics, counters, and locks of their own that are held briefly, send
- *   and reply (neither blocks in a handler), register handlers, and change memory of the program.
- *   They must not wait: a collective call, or any call that would have to wait, returns
- *   MOB_ERR_STATE.
+ * - **Permitted calls in handlers.** The handlers of one rank run one at a time, on any thread; in
+ *   a process that connected to another job, those of each job do. They may put, get, use atomics,
+ *   counters, and locks of their own that are held briefly, send and reply (neither blocks in a
+ *   handler), register handlers, and change memory of the program. They must not wait: a collective
+ *   call, or any call that would have to wait, returns MOB_ERR_STATE.
  * - **Ordering.** Header handlers of messages that one thread sends to one target start in the
  *   order of the sends, and each message is complete before the next one starts. The handler sees
  *   everything that the sender wrote or put before. For this, a send of this file to another host,
