@@ -180,9 +180,27 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   return MOB_OK;
 }
 
+// For a process of this job that is also in others, and is reached there by memory of theirs.
+mob_status_t flush_shared(const char* call, mob_rank_t rank, bool remote) {
+  mob_status_t first = MOB_OK;
+  const auto own = static_cast<size_t>(static_cast<uint32_t>(rank));
+  for (const std::atomic<engine::Guest*>& each : engine::guests) {
+    const engine::Guest* const guest = each.load(std::memory_order_acquire);
+    if (guest == nullptr || own >= guest->inner_numbers.size()) continue;
+    const mob_rank_t inner = guest->inner_numbers[own];
+    if (inner < 0) continue;
+    const mob_status_t status = guest->engine->completion().flush(call, inner, remote);
+    if (first == MOB_OK) first = status;
+  }
+  return first;
+}
+
 // For one rank, or Completion::kAll.
 mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
   return api::without_exceptions(call, [&] {
+    if (engine::any_guests()) [[unlikely]] {
+      if (const mob_status_t status = flush_shared(call, rank, remote)) return status;
+    }
     const engine::EngineOf at = engine::engine_of(rank);
     engine::Engine& engine = at.engine;
     const engine::TraceScope trace(engine.instrumentation().timeline(), call);
