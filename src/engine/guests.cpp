@@ -65,6 +65,21 @@ constinit std::atomic<int> guests_live = 0;
 constinit std::atomic<size_t> guests_end = 0;
 constinit std::atomic<bool> guests_ever = false;
 
+mob_status_t complete_in_others(const char* call, const Engine& here) {
+  mob_status_t first = MOB_OK;
+  std::string text;
+  const auto complete = [&](Engine& each) {
+    if (&each == &here) return;
+    const mob_status_t status = each.completion().complete_all(call);
+    if (status == MOB_OK || first != MOB_OK) return;
+    first = status;
+    text = mob_last_error();
+  };
+  complete(engine());
+  for_each_guest(complete);
+  return first != MOB_OK ? base::fail(first, "%s", text.c_str()) : MOB_OK;
+}
+
 ReservedTag::ReservedTag() {
   const std::lock_guard lock(tags_mutex);
   while (tag_ < tags.size() && tags[tag_]) ++tag_;

@@ -116,6 +116,13 @@ Engine& engine_of_object(Object* handle) {
 inline Engine& engine_at(const void* address) {
   return any_guests() ? find_engine_at(address) : engine();
 }
+// Completes what this process has under way in the jobs that it is in, but for that of `here`: a
+// barrier completes all operations of its callers, and looks after those of its own team's job.
+[[gnu::cold]] mob_status_t complete_in_others(const char* call, const Engine& here);
+inline mob_status_t complete_elsewhere(const char* call, const Engine& here) {
+  return any_guests() ? complete_in_others(call, here) : MOB_OK;
+}
+
 // Calls visit(engine) for the engine of each guest.
 template <typename Visit>
 void for_each_guest(Visit visit) {

@@ -87,7 +87,7 @@ static const char* explain(int error) {
 static int settle(suite_window_t* window) { return barrier(window->comm); }
 
 static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) {
-  long* flag = (long*)shmem_place(window, suite_flag(window, window->comm->rank));
+  long* flag = (long*)shmem_place(window, to, suite_flag(window, window->comm->rank));
   (void)sync;
   shmem_long_p(flag, (long)++window->sent[to], to);
   shmem_quiet();
@@ -95,7 +95,7 @@ static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) 
 }
 
 static int await(suite_window_t* window, int from) {
-  long* flag = (long*)shmem_place(window, suite_flag(window, from));
+  long* flag = (long*)shmem_place(window, window->comm->rank, suite_flag(window, from));
   /* Larger than expected if the other rank has already sent its next signal. */
   shmem_long_wait_until(flag, SHMEM_CMP_GE, (long)++window->seen[from]);
   return SUITE_SHMEM_OK;

@@ -22,9 +22,9 @@ enum { SUITE_SHMEM_OK, SUITE_SHMEM_NO_MEMORY, SUITE_SHMEM_STATIC_FULL, SUITE_SHM
     if (error_ != 0) return error_; \
   } while (0)
 
-/** Symmetric memory has the same address, or one that the library translates, at every rank. */
-static inline void* shmem_place(const suite_window_t* window, size_t offset) {
-  return window->base + offset;
+/** A place of `rank`'s window, by the address that it has in this process. */
+static inline void* shmem_place(const suite_window_t* window, int rank, size_t offset) {
+  return (void*)(uintptr_t)(window->bases[rank] + offset);
 }
 
 #endif

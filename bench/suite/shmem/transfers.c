@@ -17,7 +17,7 @@ typedef void move_t(void* to, const void* from, size_t bytes, int rank);
 
 static int move(suite_window_t* window, const suite_type_t* type, int to, void* local,
                 size_t remote, move_t* one, int puts) {
-  char *near = local, *far = shmem_place(window, remote);
+  char *near = local, *far = shmem_place(window, to, remote);
   ptrdiff_t stride = (ptrdiff_t)(type->stride_bytes / 8);
   if (type->run_count > 1 && is_words(type)) {
     if (puts)
@@ -55,7 +55,7 @@ static int wait_all(suite_window_t* window) {
 
 static int accumulate(suite_window_t* window, const suite_type_t* type, int to, void* local,
                       size_t remote, void* result) {
-  void* place = shmem_place(window, remote);
+  void* place = shmem_place(window, to, remote);
   (void)result;
   if (type->bytes == 8)
     shmem_long_atomic_add(place, *(long*)local, to);
@@ -66,7 +66,7 @@ static int accumulate(suite_window_t* window, const suite_type_t* type, int to, 
 
 static int fetch_op(suite_window_t* window, const suite_type_t* type, int to, void* local,
                     size_t remote, void* result) {
-  void* place = shmem_place(window, remote);
+  void* place = shmem_place(window, to, remote);
   if (type->bytes == 8)
     *(long*)result = shmem_long_atomic_fetch_add(place, *(long*)local, to);
   else
@@ -77,13 +77,13 @@ static int fetch_op(suite_window_t* window, const suite_type_t* type, int to, vo
 static int compare_swap(suite_window_t* window, const suite_type_t* type, int to, void* local,
                         size_t remote, void* result) {
   (void)type;
-  *(long*)result = shmem_long_atomic_compare_swap(shmem_place(window, remote), *(long*)result,
+  *(long*)result = shmem_long_atomic_compare_swap(shmem_place(window, to, remote), *(long*)result,
                                                   *(long*)local, to);
   return SUITE_SHMEM_OK;
 }
 
 static void* load(suite_window_t* window, int to, size_t remote) {
-  return shmem_ptr(shmem_place(window, remote), to);
+  return shmem_ptr(shmem_place(window, to, remote), to);
 }
 
 static suite_transfer_block_t load_block = {

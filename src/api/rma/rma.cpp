@@ -425,6 +425,9 @@ mob_status_t mob_barrier() {
   engine::Engine& engine = engine::engine();
   const engine::TraceScope trace(engine.instrumentation().timeline(), "mob_barrier");
   engine.instrumentation().count_call("mob_barrier");
-  return api::together("mob_barrier", engine.teams().world(),
-                       [&] { return engine.teams().world().complete_and_meet("mob_barrier"); });
+  return api::together("mob_barrier", engine.teams().world(), [&] {
+    const mob_status_t others = engine::complete_elsewhere("mob_barrier", engine);
+    const mob_status_t status = engine.teams().world().complete_and_meet("mob_barrier");
+    return status != MOB_OK ? status : others;
+  });
 }

@@ -116,5 +116,10 @@ mob_status_t mob_epoch_fence(mob_epoch_t epoch) {
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch("mob_epoch_fence", epoch, &found)) return status;
   if (const mob_status_t status = api::check_may_wait("mob_epoch_fence")) return status;
-  return api::together("mob_epoch_fence", found->team(), [&] { return found->fence(); });
+  constexpr const char* kCall = "mob_epoch_fence";
+  return api::together(kCall, found->team(), [&] {
+    const mob_status_t others = engine::complete_elsewhere(kCall, engine::engine_of_object(epoch));
+    const mob_status_t status = found->fence();
+    return status != MOB_OK ? status : others;
+  });
 }

@@ -140,10 +140,14 @@ mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
 }  // namespace
 
 mob_status_t mob_team_barrier(mob_team_t team) {
+  constexpr const char* kCall = "mob_team_barrier";
   Team* found = nullptr;
-  if (const mob_status_t status = enter("mob_team_barrier", team, &found)) return status;
-  return together("mob_team_barrier", *found,
-                  [&] { return found->complete_and_meet("mob_team_barrier"); });
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
+  return together(kCall, *found, [&] {
+    const mob_status_t others = engine::complete_elsewhere(kCall, engine::engine_of_object(team));
+    const mob_status_t status = found->complete_and_meet(kCall);
+    return status != MOB_OK ? status : others;
+  });
 }
 
 mob_status_t mob_broadcast(mob_team_t team, mob_rank_t root, void* buffer, size_t bytes) {
