@@ -23,7 +23,7 @@ from mobius_instrument.turns.concert import Part
 # later.
 _ALONE: Final = ("progress", "matrix", "spawn-cost", "dynamic-comm", "schedule")
 # The rounds of a quick run, in all of its starts together, and of each start in a full one.
-ROUNDS: Final = 12
+ROUNDS: Final = 9
 FULL_ROUNDS: Final = 24
 # To tell a program from itself.
 TRUST_ROUNDS: Final = 20
@@ -32,8 +32,8 @@ CROWDED_ROUNDS: Final = 6
 
 # For the estimate. Seconds: to start a program, to prepare and verify a cell and size; of a slice,
 # besides the samples.
-_START_S: Final = 0.9
-_PREPARE_S: Final = 0.006
+_START_S: Final = 0.6
+_PREPARE_S: Final = 0.004
 _SLICE_S: Final = 0.0003
 # Slices of a turn (bench/turns/turns.c).
 _SLICE_LIMITS_S: Final = (0.0003, 0.002)
