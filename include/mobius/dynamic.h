@@ -192,7 +192,7 @@ typedef struct mob_connect_options {
  *              key of the port: whoever has it can connect, as this user. Pass it on as you would a
  *              password. Null: not wanted
  * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a job of threads, or the name is
- * taken); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
+ *         taken); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
  *
  * Local. Thread safety: any. Compare MPI-4 MPI_Open_port and MPI_Publish_name.
  */
@@ -220,12 +220,13 @@ MOB_API mob_status_t mob_port_close(mob_port_t port);
  * @param options  null: the defaults. `root` must be the same in all members
  * @param bridge   out: the bridge to the processes that connected; mob_bridge_disconnect() frees it
  * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a message handler, or in a job of
- *         threads; after 15 connections between hosts that were not disconnected); MOB_ERR_HANDLE
- * (`team` or `port`); MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root`); MOB_ERR_RANGE (more processes than
- * the job can have, MOBIUS_MAX_PROCESSES); MOB_ERR_MEMORY; MOB_ERR_SYSTEM; MOB_ERR_PEER (nobody
- * connected in time; a process that connected died or gave up before all had joined; or a member of
- * the team died). After an error the job is as before. (If the jobs are not both on one host, a
- *         death while they join may leave the call failed at some processes only.)
+ *         threads; after 15 connections between hosts that were not disconnected);
+ *         MOB_ERR_HANDLE (`team` or `port`); MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root`);
+ *         MOB_ERR_RANGE (more processes than the job can have, MOBIUS_MAX_PROCESSES);
+ *         MOB_ERR_MEMORY; MOB_ERR_SYSTEM; MOB_ERR_PEER (nobody connected in time; a process that
+ *         connected died or gave up before all had joined; or a member of the team died). After
+ *         an error the job is as before. (If the jobs are not both on one host, a death while
+ *         they join may leave the call failed at some processes only.)
  *
  * Thread safety: per team and per port. Compare MPI-4 MPI_Comm_accept.
  */
@@ -244,8 +245,8 @@ MOB_API mob_status_t mob_accept(mob_team_t team, mob_port_t port,
  * @return as mob_accept(); MOB_ERR_STATE also with hooks (MOBIUS_HOOKS), on a team that is not all
  *         of this job, and after 15 connections that were not disconnected; MOB_ERR_MEMORY also if
  *         the place in the address space where the other job has its shared memory is not free
- * here, as in two bridges to one job; MOB_ERR_PEER also if no such port is open, if nobody
- *         accepts in time, or if the other job refuses. After an error the job is as before.
+ *         here, as in two bridges to one job; MOB_ERR_PEER also if no such port is open, if
+ *         nobody accepts in time, or if the other job refuses. After an error the job is as before.
  *
  * Thread safety: per team. Compare MPI-4 MPI_Comm_connect.
  */

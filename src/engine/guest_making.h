@@ -45,7 +45,7 @@ mob_status_t too_many_guests(const char* call);
 // How a member of the team waits for processes of another job.
 job::PortWait wait_for_others(Engine& home, const Team& team, uint64_t seconds);
 
-// What the program has exposed so far is exposed in the guest's job, too.
+// Exposes all memory that the program has exposed so far to the processes of the guest's job, too.
 mob_status_t expose_all_to(Guest& guest);
 
 // From now on calls find the guest, whose engine has joined.

@@ -51,7 +51,7 @@ void Guest::name_own(const Team& team, mob_rank_t first_there, mob_rank_t number
 
 namespace {
 
-// What the root tells the others of the team.
+// The root, which has asked at the port, sends this to the other members of the team.
 struct Told {
   mob_status_t status = MOB_OK;
   int32_t is_far = 0;      // the jobs are to meet; nothing else is set

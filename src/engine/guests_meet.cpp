@@ -25,7 +25,7 @@ namespace {
 using base::fail;
 using job::Channel;
 
-// What a root tells the others of its team.
+// The root of each of the two teams sends this to the other members of its team.
 struct Plan {
   mob_status_t status = MOB_OK;
   mob_rank_t parents = 0;  // the team that accepts: its members have the first ranks

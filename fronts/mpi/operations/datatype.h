@@ -23,7 +23,7 @@ struct Block {
 };
 
 struct Datatype {
-  // What short operations read comes first.
+  // A transfer of few bytes in a row reads the first fields of its datatype and no others.
   std::atomic<uintptr_t> handle = 0;
   std::atomic<Datatype*> next = nullptr;
   size_t solid_bytes = 0;            // if the data has no gaps, also not to the next; else 0

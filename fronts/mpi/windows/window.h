@@ -90,7 +90,7 @@ enum class Access : uint8_t {
 };
 
 struct Window {
-  // What every operation reads comes first.
+  // Every operation reads the first fields of the window that it uses.
   std::atomic<uintptr_t> handle = 0;  // number_of() the carrier; 0: not in use
   std::atomic<Window*> next = nullptr;
   std::atomic<uint8_t> all_open = 0;

@@ -177,8 +177,8 @@ mob_status_t mob_connect(mob_team_t team, const char* port, const mob_connect_op
 
 namespace {
 
-// What the two ends of mob_join() tell each other first, and then the texts of their ports
-// (MOB_PORT_BYTES). The one with the lower number accepts.
+// Each of the two processes in mob_join() sends this greeting to the other one, then the text of
+// its port (MOB_PORT_BYTES). The process with the lower number accepts, the other one connects.
 struct JoinGreeting {
   char mark[16];
   job::Nonce number;

@@ -42,7 +42,7 @@ mob_status_t Bridges::open_meeting(mob_rank_t parents,
   return parent_ != 0 ? MOB_OK : base::fail(MOB_ERR_MEMORY, "no memory for the bridge");
 }
 
-// What the members have in common ends with the engine.
+// The guest's engine frees the memory that the members of the bridge share, when it ends.
 mob_status_t Bridges::disconnect_meeting(const char* call, uint64_t handle) {
   const mob_status_t completed = services_.completion.complete_all(call);
   const mob_status_t met = live_.find(handle)->all->barrier();
