@@ -354,6 +354,27 @@ void exposed_sums(const Members& all) {
   OK(mob_withdraw(exposure));
 }
 
+// A barrier of the team completes what its members have under way in both jobs.
+void barriers_complete(const Members& all) {
+  constexpr int kTimes = 30;
+  std::vector<double> exposed(1000, 0);
+  const std::vector<double> ones(exposed.size(), 1);
+  mob_exposed_t exposure = nullptr;
+  OK(mob_expose(exposed.data(), exposed.size() * sizeof(double), 0, &exposure));
+  std::vector<void*> addresses(static_cast<size_t>(all.size));
+  OK(mob_publish(all.team, exposed.data(), addresses.data()));
+  for (int i = 1; i <= kTimes; ++i) {
+    for (mob_rank_t member = 0; member < all.size; ++member) {
+      OK(mob_accumulate(all.number(member), addresses[static_cast<size_t>(member)], ones.data(),
+                        ones.size(), MOB_DOUBLE, MOB_SUM));
+    }
+    OK(mob_team_barrier(all.team));
+    EXPECT(exposed == std::vector<double>(exposed.size(), static_cast<double>(i * all.size)));
+    OK(mob_team_barrier(all.team));
+  }
+  OK(mob_withdraw(exposure));
+}
+
 // The same, in pages that are moved into shared memory.
 void remapped_memory(const Members& all) {
   constexpr size_t kSize = size_t{64} << 10;
@@ -507,6 +528,7 @@ int exercise(mob_team_t team, bool is_one_job) {
   collectives(all);
   exposed_memory(all);
   exposed_sums(all);
+  barriers_complete(all);
   remapped_memory(all);
   if (is_one_job) blocks_of_one_process(all);
   teams(all);
