@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
+#include "base/status.h"
+#include "engine/collective/collective.h"
 #include "engine/guests.h"
 #include "job/port.h"
 
@@ -44,6 +47,19 @@ mob_status_t too_many_guests(const char* call);
 
 // How a member of the team waits for processes of another job.
 job::PortWait wait_for_others(Engine& home, const Team& team, uint64_t seconds);
+
+// Gives what the root has found out, or why it has not (`status`), to all members of the team. A
+// root that failed keeps its error's text.
+template <typename Told>
+mob_status_t hear_root(const char* call, Team& team, mob_rank_t root, Told* told) {
+  const mob_status_t own = told->status;
+  const std::string text = own != MOB_OK ? mob_last_error() : "";
+  if (const mob_status_t status = broadcast(team, root, told, sizeof *told)) return status;
+  if (told->status == MOB_OK) return MOB_OK;
+  if (team.rank() == root) return base::fail(own, "%s", text.c_str());
+  return base::fail(told->status, "%s: it failed at rank %d, the root", call,
+                    team.map().world_rank(root));
+}
 
 // Exposes all memory that the program has exposed so far to the processes of the guest's job, too.
 mob_status_t expose_all_to(Guest& guest);

@@ -123,16 +123,7 @@ mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_
     told.status = without_exceptions(
         call, [&] { return ask_at_port(call, home, team, where, wait, &told, &admission); });
   }
-  std::vector<Told> all;
-  mob_status_t status = team.exchange(told, &all);
-  if (status == MOB_OK && team.rank() != root) {
-    told = all[static_cast<size_t>(root)];
-    if (told.status != MOB_OK) {
-      static_cast<void>(fail(told.status, "%s: it failed at rank %d, the root", call,
-                             team.map().world_rank(root)));
-    }
-  }
-  if (status == MOB_OK) status = told.status;
+  mob_status_t status = hear_root(call, team, root, &told);
   if (status != MOB_OK) return status;
   if (told.is_far != 0) {
     return meet_at_port(call, home, team, root, admission.far, seconds, tag, handle);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/collective/collective.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/guest_making.h"
 #include "job/layout.h"
@@ -136,16 +135,6 @@ mob_status_t visit_as_member(const char* call, const Plan& plan, mob_rank_t rank
   return status;
 }
 
-mob_status_t hear_plan(const char* call, Team& team, mob_rank_t root, Plan* plan) {
-  const mob_status_t own = plan->status;
-  const std::string text = own != MOB_OK ? mob_last_error() : "";
-  if (const mob_status_t status = broadcast(team, root, plan, sizeof *plan)) return status;
-  if (plan->status == MOB_OK) return MOB_OK;
-  if (team.rank() == root) return fail(own, "%s", text.c_str());
-  return fail(plan->status, "%s: it failed at rank %d, the root", call,
-              team.map().world_rank(root));
-}
-
 }  // namespace
 
 mob_status_t meet_at_port(const char* call, Engine& home, Team& team, mob_rank_t root,
@@ -170,7 +159,7 @@ mob_status_t meet_at_port(const char* call, Engine& home, Team& team, mob_rank_t
       return MOB_OK;
     });
   }
-  mob_status_t status = hear_plan(call, team, root, &plan);
+  mob_status_t status = hear_root(call, team, root, &plan);
   if (status != MOB_OK) return status;
   const mob_rank_t rank = plan.parents + team.rank();
   if (team.rank() != root) {
@@ -240,7 +229,7 @@ mob_status_t accept_at_port(const char* call, Team& team, mob_rank_t root, mob_s
                          call, plan.size(), job::kMostRanks);
     }
   }
-  if ((status = hear_plan(call, team, root, &plan))) return refuse(status);
+  if ((status = hear_root(call, team, root, &plan))) return refuse(status);
   std::vector<Channel> channels;
   status = without_exceptions(call, [&] {
     return team.rank() == root

@@ -6,13 +6,12 @@
 
 #include <cstdint>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "job/bootstrap/gathered_entries.h"
 
 namespace mobius::job::mpi {
 namespace {
@@ -152,12 +151,6 @@ bool find_loaded_mpi(Mpi* mpi) {
 // False if no MPI is running.
 bool find_mpi(Mpi* mpi) { return find_loaded_mpi(mpi) && is_running(*mpi); }
 
-// The entries that are exchanged, each with lengths, key and value.
-struct Entry {
-  uint32_t key_bytes;
-  uint32_t value_bytes;
-};
-
 using Bytes = std::vector<unsigned char>;
 
 class MpiDirectory final : public Directory {
@@ -171,23 +164,23 @@ class MpiDirectory final : public Directory {
 
   mob_status_t open(const Communicator* like, mob_rank_t* rank, mob_rank_t* size);
 
-  mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override;
+  mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override {
+    return entries_.publish(key, value);
+  }
   mob_status_t fence() override;
-  mob_status_t fetch(mob_rank_t rank, std::string_view key, Bytes* value) override;
+  mob_status_t fetch(mob_rank_t rank, std::string_view key, Bytes* value) override {
+    return entries_.fetch(rank, key, value);
+  }
   bool is_dead(mob_rank_t /*rank*/) override { return false; }
   bool has_left(mob_rank_t /*rank*/) override { return false; }
   void leave() override;
 
  private:
-  mob_status_t take(mob_rank_t rank, std::span<const unsigned char> entries);
-
   const Mpi mpi_;
   Handle own_{};
   mob_rank_t size_ = 0;
-  Bytes unsent_;
   bool is_in_ = false;  // others wait for this process
-  std::mutex mutex_;    // guards known_
-  std::map<std::pair<mob_rank_t, std::string>, Bytes> known_;
+  GatheredEntries entries_;
 };
 
 mob_status_t MpiDirectory::open(const Communicator* like, mob_rank_t* rank, mob_rank_t* size) {
@@ -211,20 +204,6 @@ mob_status_t MpiDirectory::open(const Communicator* like, mob_rank_t* rank, mob_
   return MOB_OK;
 }
 
-mob_status_t MpiDirectory::publish(std::string_view key, std::span<const unsigned char> value) {
-  if (value.size() > kDirectoryValueBytes) {
-    return fail(MOB_ERR_RANGE, "%zu bytes are too many for the job's directory", value.size());
-  }
-  const Entry entry{static_cast<uint32_t>(key.size()), static_cast<uint32_t>(value.size())};
-  const size_t at = unsent_.size();
-  unsent_.resize(at + sizeof entry + key.size() + value.size());
-  unsigned char* to = unsent_.data() + at;
-  std::memcpy(to, &entry, sizeof entry);
-  std::memcpy(to + sizeof entry, key.data(), key.size());
-  if (!value.empty()) std::memcpy(to + sizeof entry + key.size(), value.data(), value.size());
-  return MOB_OK;
-}
-
 mob_status_t MpiDirectory::fence() {
   if (!is_running(mpi_)) {
     return fail(MOB_ERR_STATE,
@@ -232,7 +211,8 @@ mob_status_t MpiDirectory::fence() {
                 "before MPI_Finalize()");
   }
   const auto ranks = static_cast<size_t>(size_);
-  const int own_bytes = static_cast<int>(unsent_.size());
+  const Bytes& unsent = entries_.unsent();
+  const int own_bytes = static_cast<int>(unsent.size());
   constexpr int kWord = sizeof own_bytes;
   std::vector<int> bytes(ranks);
   std::vector<int> offsets(ranks);
@@ -246,46 +226,20 @@ mob_status_t MpiDirectory::fence() {
   }
   if (all > INT32_MAX) return fail(MOB_ERR_RANGE, "the job's directory is full");
   Bytes everything(static_cast<size_t>(all));
-  if (mpi_.allgatherv(unsent_.data(), own_bytes, mpi_.byte, everything.data(), bytes.data(),
+  if (mpi_.allgatherv(unsent.data(), own_bytes, mpi_.byte, everything.data(), bytes.data(),
                       offsets.data(), mpi_.byte, own_) != 0) {
     return fail(MOB_ERR_PEER, "MPI could not exchange what the processes of the job publish");
   }
-  unsent_.clear();
-  const std::lock_guard lock(mutex_);
+  entries_.forget_sent();
   for (size_t rank = 0; rank < ranks; ++rank) {
     const std::span<const unsigned char> entries(everything.data() + offsets[rank],
                                                  static_cast<size_t>(bytes[rank]));
-    if (const mob_status_t status = take(static_cast<mob_rank_t>(rank), entries)) return status;
-  }
-  return MOB_OK;
-}
-
-mob_status_t MpiDirectory::take(mob_rank_t rank, std::span<const unsigned char> entries) {
-  while (!entries.empty()) {
-    Entry entry{};
-    if (entries.size() >= sizeof entry) std::memcpy(&entry, entries.data(), sizeof entry);
-    const size_t bytes = sizeof entry + size_t{entry.key_bytes} + entry.value_bytes;
-    if (entry.key_bytes == 0 || bytes > entries.size()) {
+    if (!entries_.take(static_cast<mob_rank_t>(rank), entries)) {
       return fail(MOB_ERR_SYSTEM,
-                  "rank %d publishes in another format; do all processes use the same libmobius?",
+                  "rank %zu publishes in another format; do all processes use the same libmobius?",
                   rank);
     }
-    const auto* key = reinterpret_cast<const char*>(entries.data() + sizeof entry);
-    const std::span value = entries.subspan(sizeof entry + entry.key_bytes, entry.value_bytes);
-    known_[{rank, std::string(key, entry.key_bytes)}] = Bytes(value.begin(), value.end());
-    entries = entries.subspan(bytes);
   }
-  return MOB_OK;
-}
-
-mob_status_t MpiDirectory::fetch(mob_rank_t rank, std::string_view key, Bytes* value) {
-  const std::lock_guard lock(mutex_);
-  const auto found = known_.find({rank, std::string(key)});
-  if (found == known_.end()) {
-    return fail(MOB_ERR_PEER, "rank %d has not published its %.*s", rank,
-                static_cast<int>(key.size()), key.data());
-  }
-  *value = found->second;
   return MOB_OK;
 }
 

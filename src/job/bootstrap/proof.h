@@ -67,16 +67,19 @@ void seal(Message& message, const Secret& secret, const Nonce& others) {
       prove(secret, {reinterpret_cast<const unsigned char*>(&message), sizeof message}, others);
 }
 
+// Takes the same time wherever the first difference is.
+inline bool is_same(const Proof& a, const Proof& b) {
+  unsigned differences = 0;
+  for (size_t i = 0; i < a.size(); ++i) differences |= static_cast<unsigned>(a[i] ^ b[i]);
+  return differences == 0;
+}
+
 // Whether the sender of `message` knows the secret and has answered the nonce `own`.
 template <typename Message>
 bool is_proven(Message message, const Secret& secret, const Nonce& own) {
   const Proof proof = message.proof;
   seal(message, secret, own);
-  unsigned differences = 0;  // takes the same time wherever the first difference is
-  for (size_t i = 0; i < proof.size(); ++i) {
-    differences |= static_cast<unsigned>(proof[i] ^ message.proof[i]);
-  }
-  return differences == 0;
+  return is_same(proof, message.proof);
 }
 
 }  // namespace mobius::job

@@ -26,12 +26,6 @@ Nonce place_of(bool from_listener, uint64_t number) {
   return place;
 }
 
-bool is_equal(const Proof& a, const Proof& b) {
-  unsigned differences = 0;  // takes the same time wherever the first difference is
-  for (size_t i = 0; i < a.size(); ++i) differences |= static_cast<unsigned>(a[i] ^ b[i]);
-  return differences == 0;
-}
-
 }  // namespace
 
 Secret channel_key(const Secret& key, const Nonce& listener, const Nonce& visitor) {
@@ -100,7 +94,7 @@ bool Channel::take_frames() {
     if (received_.size() - at - sizeof head < head.bytes) break;
     const std::span<const unsigned char> frame(received_.data() + at + sizeof head, head.bytes);
     const Nonce place = place_of(!is_listener_, frames_received_++);
-    if (!is_equal(head.proof, prove(key_, frame, place))) return false;
+    if (!is_same(head.proof, prove(key_, frame, place))) return false;
     frames_.emplace_back(frame.begin(), frame.end());
     at += sizeof head + head.bytes;
   }

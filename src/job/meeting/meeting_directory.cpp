@@ -14,12 +14,6 @@ namespace {
 
 using base::fail;
 
-// Before each entry, with its key and its value behind it.
-struct EntryHead {
-  uint32_t key_bytes;
-  uint32_t value_bytes;
-};
-
 // In an answer: before the entries of one rank.
 struct PartHead {
   int32_t rank;
@@ -49,17 +43,6 @@ MeetingDirectory::MeetingDirectory(mob_rank_t rank, mob_rank_t size, std::vector
       channels_(std::move(channels)),
       work_(std::move(work)),
       limit_s_(limit_s) {}
-
-mob_status_t MeetingDirectory::publish(std::string_view key, std::span<const unsigned char> value) {
-  if (value.size() > kDirectoryValueBytes) {
-    return fail(MOB_ERR_RANGE, "%zu bytes are too many for the job's directory", value.size());
-  }
-  append(unsent_,
-         EntryHead{static_cast<uint32_t>(key.size()), static_cast<uint32_t>(value.size())});
-  unsent_.insert(unsent_.end(), key.begin(), key.end());
-  unsent_.insert(unsent_.end(), value.begin(), value.end());
-  return MOB_OK;
-}
 
 mob_status_t MeetingDirectory::fence() {
   if (channels_.empty()) return fail(MOB_ERR_PEER, "the connection of the jobs has ended");
@@ -114,7 +97,8 @@ mob_status_t MeetingDirectory::collect() {
     return static_cast<bool>(has_come[rank]);
   };
   if (const mob_status_t status = pump_until(heard)) return status;
-  frames[static_cast<size_t>(rank_)].swap(unsent_);  // which is empty then
+  frames[static_cast<size_t>(rank_)] = entries_.unsent();
+  entries_.forget_sent();
   Frame all;
   for (mob_rank_t rank = 0; rank < size_; ++rank) {
     const Frame& one = frames[static_cast<size_t>(rank)];
@@ -130,8 +114,8 @@ mob_status_t MeetingDirectory::collect() {
 }
 
 mob_status_t MeetingDirectory::hand_in() {
-  channels_[0].queue(unsent_);
-  unsent_.clear();
+  channels_[0].queue(entries_.unsent());
+  entries_.forget_sent();
   Frame all;
   bool has_come = false;
   const mob_status_t status =
@@ -147,40 +131,12 @@ bool MeetingDirectory::take_all(std::span<const unsigned char> frame) {
   while (!frame.empty()) {
     PartHead head{};
     if (!read(frame, &head) || head.rank < 0 || head.rank >= size_ || head.bytes > frame.size() ||
-        !take(head.rank, frame.first(head.bytes))) {
+        !entries_.take(head.rank, frame.first(head.bytes))) {
       return false;
     }
     frame = frame.subspan(head.bytes);
   }
   return true;
-}
-
-bool MeetingDirectory::take(mob_rank_t rank, std::span<const unsigned char> entries) {
-  const std::lock_guard lock(mutex_);
-  while (!entries.empty()) {
-    EntryHead head{};
-    if (!read(entries, &head) || head.key_bytes > entries.size() ||
-        head.value_bytes > entries.size() - head.key_bytes) {
-      return false;
-    }
-    const std::string key(reinterpret_cast<const char*>(entries.data()), head.key_bytes);
-    const auto value = entries.subspan(head.key_bytes, head.value_bytes);
-    known_[{rank, key}].assign(value.begin(), value.end());
-    entries = entries.subspan(size_t{head.key_bytes} + head.value_bytes);
-  }
-  return true;
-}
-
-mob_status_t MeetingDirectory::fetch(mob_rank_t rank, std::string_view key,
-                                     std::vector<unsigned char>* value) {
-  const std::lock_guard lock(mutex_);
-  const auto found = known_.find({rank, std::string(key)});
-  if (found == known_.end()) {
-    return fail(MOB_ERR_PEER, "rank %d has not published its %.*s", rank,
-                static_cast<int>(key.size()), key.data());
-  }
-  *value = found->second;
-  return MOB_OK;
 }
 
 }  // namespace mobius::job

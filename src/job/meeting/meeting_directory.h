@@ -9,14 +9,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "job/bootstrap/directory.h"
+#include "job/bootstrap/gathered_entries.h"
 #include "job/meeting/channel.h"
 
 namespace mobius::job {
@@ -32,10 +29,14 @@ class MeetingDirectory final : public Directory {
   // All have joined: from now on a fence waits as long as the others live.
   void settle() { limit_s_ = 0; }
 
-  mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override;
+  mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override {
+    return entries_.publish(key, value);
+  }
   mob_status_t fence() override;
   mob_status_t fetch(mob_rank_t rank, std::string_view key,
-                     std::vector<unsigned char>* value) override;
+                     std::vector<unsigned char>* value) override {
+    return entries_.fetch(rank, key, value);
+  }
   bool is_dead(mob_rank_t /*rank*/) override { return false; }
   bool has_left(mob_rank_t /*rank*/) override { return false; }
   void leave() override { channels_.clear(); }
@@ -47,7 +48,6 @@ class MeetingDirectory final : public Directory {
   template <typename Done>
   mob_status_t pump_until(Done done);
   mob_status_t give_up(mob_status_t status);
-  bool take(mob_rank_t rank, std::span<const unsigned char> entries);
   bool take_all(std::span<const unsigned char> frame);
 
   const mob_rank_t rank_;
@@ -55,9 +55,7 @@ class MeetingDirectory final : public Directory {
   std::vector<Channel> channels_;
   const std::function<void()> work_;
   uint64_t limit_s_;
-  Frame unsent_;
-  std::mutex mutex_;  // guards known_
-  std::map<std::pair<mob_rank_t, std::string>, std::vector<unsigned char>> known_;
+  GatheredEntries entries_;
 };
 
 }  // namespace mobius::job
