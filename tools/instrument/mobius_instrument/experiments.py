@@ -279,7 +279,8 @@ def _overlap(s: Setting) -> list[Job]:
 
 
 def _progress(s: Setting) -> list[Job]:
-    ms = 1000 if s.full else 50
+    # A crowded machine delays operations by tens of milliseconds, which is no waiting.
+    ms = 1000 if s.full else 400
     memories = ["allocate", "create"]
     if s.full:
         memories += ["static", *(() if s.mobius else ("dynamic",))]
