@@ -34,7 +34,7 @@ CHAPTERS = [
 HUNG = "matrix:accumulate:pscw:dynamic"
 WRONG = "matrix:get:lock:shared"
 CLIFF = "datatypes:put:flush:allocate:type=indexed:block=8"
-LATE = "progress:accumulate:flush:create:"  # Whatever the length of its trial.
+LATE = re.compile(r"progress:accumulate:flush:create:ms=\d+")
 
 
 def time_of(library: str, cell: Cell, size: int) -> float:
@@ -70,7 +70,7 @@ def add(run: SyntheticRun, library: str, job: Job) -> None:
             first = "spawn" if cell.operation == "spawn" else "connect"
             parts = [f"{text}:part={part}" for part in (first, "alive", "disconnect")]
         elif cell.experiment == "progress":
-            late = library == "mpi" and text.startswith(LATE)
+            late = library == "mpi" and LATE.fullmatch(text) is not None
             run.fact(library, text, "completes", "on-return" if late else "yes", 1e8, "8 bytes")
             parts = []
         elif cell.experiment == "apex":
