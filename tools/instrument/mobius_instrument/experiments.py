@@ -291,8 +291,8 @@ def _progress(s: Setting) -> list[Job]:
     jobs = [_job("progress", passive + pairs, (8,))]
     large = _cells("progress", operations[:3], ("flush",), memories, suffix + ":large=1")
     jobs.append(_job("progress", large, (256 * _KB,)))
-    # Some libraries need the long trial.
-    return [replace(job, most_repeats=1, seconds=0.35 + 0.3 * ms / 1e3) for job in jobs]
+    # Three brief trials, and one cell in four needs the long one.
+    return [replace(job, most_repeats=1, seconds=0.15 + 0.25 * ms / 1e3) for job in jobs]
 
 
 def _contention(experiment: str, s: Setting) -> list[Job]:

@@ -32,7 +32,7 @@ CROWDED_ROUNDS: Final = 6
 
 # For the estimate. Seconds: to start a program, to prepare and verify a cell and size; of a slice,
 # besides the samples.
-_START_S: Final = 0.6
+_START_S: Final = 0.4
 _PREPARE_S: Final = 0.004
 _SLICE_S: Final = 0.0003
 # Slices of a turn (bench/turns/turns.c).
