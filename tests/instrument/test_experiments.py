@@ -136,6 +136,12 @@ def test_sizes_beyond_memory_are_left_out() -> None:
     assert replace(plan, sizes=(1 << 24,)).jobs(plan.libraries[0]) == []
 
 
+def test_a_library_may_be_measured_in_some_experiments_only() -> None:
+    measured = replace(library("mpi"), only=("atomics",))
+    plan = Plan(("atomics", "locks"), (8,), DEFAULT_EFFORT, 1, (measured,), {"cores": 2})
+    assert {job.experiment for job in plan.jobs(measured)} == {"atomics"}
+
+
 @pytest.mark.parametrize("text", ["a:b:c", "a:b:c:d:e", "a:b:c:d:=x", "a:b:c:d:x=", "a::c:d"])
 def test_malformed_cells(text: str) -> None:
     with pytest.raises(InstrumentError, match="malformed cell"):

@@ -12,6 +12,7 @@ import pytest
 from mobius_instrument.libraries import armci, global_arrays, mpi
 from mobius_instrument.libraries.base import Context, Start
 from mobius_instrument.locations import Locations
+from mobius_instrument.request import Request, find_candidates
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("MOBIUS_HOME_BIN") or ROOT / "build" / "release" / "bin")
@@ -52,12 +53,21 @@ def test_over_armci_mpi(family: str, tmp_path: Path) -> None:
     if place is None or archive is None:
         pytest.skip(f"ARMCI-MPI for {family} is not installed")
     text, failure = mpi.identify(place)
+    if "development files are missing" in failure:
+        pytest.skip(failure)
     assert failure == ""
     before = global_arrays.settings_for(family, mpi.describe_version(text)[2])
     found = global_arrays.application(place, family, (str(archive),), context_in(tmp_path), before)
     if not found:
         pytest.skip(f"Global Arrays for {family} is not installed")
     measure(found[global_arrays.NAME](Start()), tmp_path)
+
+
+@pytest.mark.parametrize("wanted", [(), ("mobius",)])
+def test_the_experiment_brings_every_armci(wanted: tuple[str, ...], tmp_path: Path) -> None:
+    request = Request(tmp_path, ("global-arrays",), wanted, install=False)
+    found = find_candidates(request, context_in(tmp_path).locations)
+    assert {one.asked for one in found if one.name in armci.NAMES} == {not wanted}
 
 
 def test_only_mpich_4_0_has_a_setting() -> None:

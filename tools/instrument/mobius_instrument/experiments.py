@@ -515,11 +515,16 @@ def _counts(s: Setting) -> tuple[int, ...]:
     return (*alone, *(count for count in s.many if count <= most))
 
 
+# Seconds of a run with the usual size, and with the average one of --full.
+_RUN_S: Final = {"lu": (1.0, 4.0), "md": (2.0, 4.0), "global-arrays": (0.7, 4.0)}
+
+
 def _application(
-    experiment: str, program: str, cells: Iterable[Cell], sizes: Sequence[int], processes: int
-) -> Job:
+    s: Setting, experiment: str, program: str, cells: Iterable[Cell], sizes: Sequence[int],
+    processes: int,
+) -> Job:  # fmt: skip
     job = _job(experiment, cells, sizes, processes)
-    return replace(job, program=program, seconds=4.0, stall_s=120)
+    return replace(job, program=program, seconds=_RUN_S[experiment][s.full], stall_s=120)
 
 
 def _lu(s: Setting) -> list[Job]:
@@ -537,11 +542,11 @@ def _lu(s: Setting) -> list[Job]:
             for copy in copies
         ]
         cells = _cells("lu", ("factor",), ("none",), (memory,), *shapes)
-        jobs.append(_application("lu", "lu", cells, sizes, processes))
+        jobs.append(_application(s, "lu", "lu", cells, sizes, processes))
         if f"lu{_BY_MESSAGES}" in s.library.applications and processes > 1:
             apart = [f"{shape}:by=messages" for shape in shapes if "copy" not in shape]
             cells = _cells("lu", ("factor",), ("none",), (memory,), *apart)
-            jobs.append(_application("lu", f"lu{_BY_MESSAGES}", cells, sizes, processes))
+            jobs.append(_application(s, "lu", f"lu{_BY_MESSAGES}", cells, sizes, processes))
     return jobs
 
 
@@ -557,13 +562,13 @@ def _md(s: Setting) -> list[Job]:
         if s.apart and processes > PROCESSES:
             shapes.append(f":permute=no{ending}")
         cells = _cells("md", ("step",), ("none",), ("allocate",), *shapes)
-        jobs.append(_application("md", "md", cells, sizes, processes))
+        jobs.append(_application(s, "md", "md", cells, sizes, processes))
         if processes == 1:
             continue
         cells = _cells("md", ("sendrecv",), ("none",), ("local",), ending)
-        jobs.append(_application("md", "md-messages", cells, sizes, processes))
+        jobs.append(_application(s, "md", "md-messages", cells, sizes, processes))
         cells = _cells("md", ("step",), ("none",), ("allocate",), f"{ending}:by=messages")
-        jobs.append(_application("md", f"md{_BY_MESSAGES}", cells, sizes, processes))
+        jobs.append(_application(s, "md", f"md{_BY_MESSAGES}", cells, sizes, processes))
     return [job for job in jobs if job.program in s.library.applications]
 
 
@@ -572,7 +577,7 @@ def _global_arrays(s: Setting) -> list[Job]:
     sizes = [MATRIX_ELEMENT_BYTES * order * order for order in orders]
     return [
         _application(
-            "global-arrays", "global-arrays",
+            s, "global-arrays", "global-arrays",
             _cells("global-arrays", ("product", "patches"), ("none",), ("allocate",),
                    f":procs={processes}"),
             sizes, processes,

@@ -75,7 +75,8 @@ class Plan:
             cpus if isinstance(cpus, int) else PROCESSES,
             self.sizes if self.sizes_given else (),
         )
-        jobs = jobs_of(setting, self.experiments, self.sizes)
+        names = [one for one in self.experiments if not library.only or one in library.only]
+        jobs = jobs_of(setting, names, self.sizes)
         fitting = [replace(job, sizes=tuple(filter(self._fits(job), job.sizes))) for job in jobs]
         return [job for job in fitting if job.sizes]
 

@@ -7,13 +7,14 @@ answer in a checkout that was not set up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from mobius_instrument.cells import EXPERIMENTS
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.experiments import Effort
+from mobius_instrument.experiments import APPLICATIONS, Effort
+from mobius_instrument.libraries import armci, global_arrays
 from mobius_instrument.libraries.base import Candidate
 from mobius_instrument.libraries.described import Description
 from mobius_instrument.libraries.discover import discover
@@ -70,4 +71,15 @@ def find_candidates(request: Request, locations: Locations) -> list[Candidate]:
             "--intel: Intel MPI is not installed, and --no-peers forbids to install it; leave one"
             " of the two out"
         )
+    if global_arrays.NAME in request.experiments and not request.wanted:
+        return [_for_applications(one) if one.name in armci.NAMES else one for one in found]
     return found
+
+
+def _for_applications(candidate: Candidate) -> Candidate:
+    """The experiment on Global Arrays brings each ARMCI, for the applications alone."""
+    return replace(
+        candidate,
+        asked=True,
+        prepare=lambda context: replace(candidate.prepare(context), only=APPLICATIONS),
+    )

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import PAPER1_EXPERIMENTS, Cell, format_bytes
 from mobius_instrument.errors import InstrumentError, system_reason
-from mobius_instrument.experiments import APPLICATIONS, BETWEEN_HOSTS, SUITE_MOST_BYTES, Job
+from mobius_instrument.experiments import APPLICATIONS, SUITE_MOST_BYTES, Job
 from mobius_instrument.launch import Launch, LaunchReport
+from mobius_instrument.libraries import global_arrays
 from mobius_instrument.libraries.base import PROCESSES, Library
 from mobius_instrument.locations import locate
 from mobius_instrument.machine.distance import Distance
@@ -40,6 +42,15 @@ from mobius_instrument.results import (
 from mobius_instrument.steps import Step, plan_steps
 from mobius_instrument.turns.board import FIRST_ROUND, PLACES_OF_GROUP
 from mobius_instrument.turns.concert import Concert, Part
+
+# What experiments need that not every machine and command line has.
+_NEEDS: Final = {
+    "schedule": "schedule needs --hosts",
+    global_arrays.NAME: (
+        "global-arrays needs Debian's packages libglobalarrays-dev, libscalapack-mpich-dev and"
+        " liblapack-dev, and for the ARMCI to compare with libarmci-mpi-dev"
+    ),
+}
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -182,7 +193,7 @@ class _Session:
         if not steps and not any(plan.jobs(library) for library in plan.libraries):
             raise InstrumentError(
                 "there is nothing to measure: these libraries have none of the experiments"
-                f" ({', '.join(BETWEEN_HOSTS)} needs --hosts), or the sizes are above"
+                f" ({'; '.join(_NEEDS.values())}), or the sizes are above"
                 f" {format_bytes(SUITE_MOST_BYTES)} or beyond this machine's memory"
             )
         if not steps:
@@ -218,6 +229,9 @@ class _Session:
                 )
 
     def _say_what_is_left_out(self, steps: Sequence[Step]) -> None:
+        measured = {job.experiment for one in self._plan.libraries for job in self._plan.jobs(one)}
+        if global_arrays.NAME in {*self._plan.experiments} - measured:
+            say(self._console, f"not measured: {_NEEDS[global_arrays.NAME]}")
         most = max(self._request.sizes, default=0)
         asked = {part.job.experiment for step in steps for part in step.parts}
         if most > SUITE_MOST_BYTES and asked.difference(PAPER1_EXPERIMENTS, APPLICATIONS):

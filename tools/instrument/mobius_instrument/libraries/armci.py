@@ -39,6 +39,8 @@ from mobius_instrument.results import LibraryRecord
 
 _FIND_LIMIT_S: Final = 20
 _PACKAGE: Final = "libarmci-mpi-dev"
+# Every ARMCI that may be here.
+NAMES: Final = ("armci", *(f"armci-{family}" for family in global_arrays.FAMILIES))
 
 
 def candidates(locations: Locations) -> list[Candidate]:

@@ -70,6 +70,8 @@ class Library:
     applications: Mapping[str, Callable[[Start], tuple[str, ...]]] = field(default_factory=dict)
     # The same library with its windows on Möbius; None if there is no front for it.
     fronted: Callable[[], Library] | None = None
+    # The experiments that it is measured in; empty: all.
+    only: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -20,13 +20,21 @@ from mobius_instrument.presentation.chapters.base import (
     Chapter,
     details,
     figures,
-    note,
     paragraph,
 )
 from mobius_instrument.presentation.charts import Axis, Curve
 
 _WORD_BYTES = 8
 _UPC = "mobius-upc"
+_MOST_SENTENCES = 3
+_ABOUT = (
+    "Two processes read blocks of L words of a global array, 16 MiB of it with each, at places"
+    " that a power law of parameter K draws: K = 1 anywhere, small K near the start of the own"
+    " part. Each block is summed up, from a buffer after a get, or where it lies (loads; UPC's go"
+    " through pointers to shared). Messages: request, serve, reply in any order, as in the paper's"
+    " Table 2. The sum of all passes is compared with that of a sequential run. Bandwidth is of"
+    " both processes together; words are of 8 bytes."
+)
 
 
 @dataclass(frozen=True)
@@ -258,21 +266,14 @@ def chapter(book: Book) -> Chapter | None:
             f" {_name(book, fastest)}:"
             f" {format_ns(fastest.times[columns[-1], rows[0]])} each.",
         )
+    shown = [paragraph(sentence) for sentence in sentences[:_MOST_SENTENCES]]
     html_text = (
-        paragraph(
-            "Two processes read blocks of L words of a global array, 16 MiB of it with each, at"
-            " places"
-            " that a power law of parameter K draws: K = 1 anywhere, small K near the start of the"
-            " own part. Each block is summed up, from a buffer after a get, or where it lies"
-            " (loads; UPC's go through pointers to shared)."
-            " Messages: request, serve, reply in any order, as in the paper's Table 2. The sum"
-            " of all"
-            " passes is compared with that of a sequential run."
-        )
-        + figures(chart, *contours)
-        + "<h3>Surfaces</h3>" + "".join(parts)
-        + "<h3>Ratios, as in Tables 3 and 4</h3>" + "".join(ratio_parts)
-        + "<h3>Working and waiting (figure 5)</h3>" + _breakdown(book)
-        + note("Bandwidth is of both processes together; 8-byte words.")
-    )  # fmt: skip
+        figures(chart, contours[0])
+        + "".join(shown)
+        + details("More surfaces, as figures 2 to 4", figures(*contours[1:]))
+        + details("Surfaces in numbers", "".join(parts))
+        + details("Ratios, as in Tables 3 and 4", "".join(ratio_parts))
+        + details("Working and waiting, as figure 5", _breakdown(book))
+        + f"<h4>What was measured</h4>{paragraph(_ABOUT)}"
+    )
     return Chapter("apex", "APEX-Map", html_text, tuple(sentences))

@@ -20,6 +20,7 @@ from mobius_instrument.presentation.chapters.base import (
     figures,
     listing,
     note,
+    numbers,
     paragraph,
     ratio_cell,
     time_cell,
@@ -183,7 +184,8 @@ def _table(
         "program", *(f"{per}, {n} {'process' if n == 1 else 'processes'}" for n in counts),
         f"speed-up, {most}", f"communication, {most}", f"waiting, {most}",
     )  # fmt: skip
-    return f"<h4>{escape(title)}</h4>" + tables.table(head, rows, 1, sortable=True)
+    table = tables.table(head, rows, 1, sortable=True)
+    return numbers(table, title)
 
 
 def _sizes(variants: Iterable[Variant]) -> list[int]:
@@ -209,19 +211,19 @@ def _chapter(
     paper: str = "",
 ) -> Chapter:
     """Pictures first, what they say, all numbers, how they came about, and what the paper found."""
-    charts, numbers = [], []
+    charts, figures_of = [], []
     for part in parts:
         for size in _sizes(part.variants):
             shown = [one for one in part.variants if any(one.time(n, size) for n in one.by_count)]
             counts = sorted({n for one in shown for n in one.by_count if one.time(n, size)})
             title = part.title.format(part.count(size))
             charts.append(_chart(book, shown, counts, size, title))
-            numbers.append(_table(book, shown, counts, size, title, part.per))
+            figures_of.append(_table(book, shown, counts, size, title, part.per))
     html = (
         figures(*charts)
         + "".join(map(paragraph, sentences))
         + (f"<h4>What paper 5 found</h4>{paragraph(paper)}{note(_SOURCE)}" if paper else "")
-        + "".join(numbers)
+        + "".join(figures_of)
         + f"<h4>What was measured</h4>{paragraph(about)}"
     )
     return Chapter(*identity, html, tuple(sentences))

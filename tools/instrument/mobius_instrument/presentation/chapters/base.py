@@ -117,9 +117,11 @@ def details(title: str, content: str, opened: bool = False) -> str:
 _MOST_ROWS = 14
 
 
-def numbers(table: str) -> str:
-    """A table, folded if it is long."""
-    return details("All numbers", table) if table.count("<tr") > _MOST_ROWS + 1 else table
+def numbers(table: str, title: str = "") -> str:
+    """A table, folded if it is long; the title says of what."""
+    if table.count("<tr") > _MOST_ROWS + 1:
+        return details(f"{title}: all numbers" if title else "All numbers", table)
+    return (f"<h4>{escape(title)}</h4>" if title else "") + table
 
 
 def time_cell(value: float | None, best: float | None = None) -> str:

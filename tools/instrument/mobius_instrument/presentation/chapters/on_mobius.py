@@ -79,9 +79,10 @@ def _mean(pairs: list[_Pair]) -> float:
 
 def _in_words(pair: _Pair) -> str:
     cell = pair.cell
+    locality = f", K = {cell.option('k')}" if cell.option("k") else ""
     return (
         f"{cell.experiment} {cell.operation} of {format_bytes(pair.size)} ({cell.sync},"
-        f" {memory_words(cell.memory)})"
+        f" {memory_words(cell.memory)}{locality})"
     )
 
 
