@@ -179,6 +179,24 @@ def test_by_pkg_config(installed: Installed, tmp_path: Path, package: str, stati
     check_runs(installed, tmp_path / "program", ": right")
 
 
+@pytest.mark.parametrize(
+    ("folder", "interface", "own"),
+    [("", "mobius/mobius.h", "message.h"), ("mobius_lapi", "lapi.h", "armci.h")],
+)
+def test_programs_find_their_own_headers(
+    installed: Installed, tmp_path: Path, folder: str, interface: str, own: str
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / own).write_text("#define OWN 1\n", "utf-8")
+    (tmp_path / "program.c").write_text(
+        f"#include <{own}>\n#include <{interface}>\n#if !OWN\n#error\n#endif\n", "utf-8"
+    )
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    include = installed.prefix / "include" / folder
+    done = installed.run("cc", *flags, f"-I{include}", "-Iown", "-c", "program.c", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_upc_program(installed: Installed, tmp_path: Path) -> None:
     wrapper = installed.prefix / "bin" / "mobupcc"
     source = installed.prefix / "share" / "doc" / "mobius" / "examples" / "matmul.upc"
@@ -204,6 +222,8 @@ def test_layout(installed: Installed) -> None:
         "include/mobius_upc/mobius_upc/runtime.h",
         "include/lapi.h",
         "include/lapif.h",
+        "include/mobius_lapi/lapi.h",
+        "include/mobius_lapi/lapif.h",
         "include/armci/armci.h",
         "include/armci/message.h",
         "include/armci.h",

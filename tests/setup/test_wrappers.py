@@ -15,9 +15,9 @@ from setup_trees import ROOT, Finished
 # Of each front's compiler: the compiler, its flags before the folders, the front's own folder of
 # headers, the front's library, and what comes behind the libraries.
 FRONTS: dict[str, tuple[str, list[str], list[str], str, list[str]]] = {
-    "moblapicc": ("cc", [], [], "lapi_r", ["-pthread"]),
-    "moblapic++": ("c++", [], [], "lapi_r", ["-pthread"]),
-    "moblapifort": ("gfortran", [], [], "lapi_r", ["-pthread"]),
+    "moblapicc": ("cc", [], ["/include/mobius_lapi"], "lapi_r", ["-pthread"]),
+    "moblapic++": ("c++", [], ["/include/mobius_lapi"], "lapi_r", ["-pthread"]),
+    "moblapifort": ("gfortran", [], ["/include/mobius_lapi"], "lapi_r", ["-pthread"]),
     "oshcc": ("cc", [], ["/include/mobius_shmem"], "mobius_shmem", []),
     "oshc++": ("c++", [], ["/include/mobius_shmem"], "mobius_shmem", []),
     "oshfort": (
