@@ -557,13 +557,17 @@ def test_the_suite_for_armci_mpi(tmp_path: Path) -> None:
     assert measured(records) == {key: [2048] for key in ARMCI_CELLS}
 
 
-_SHMEM_MOVES = [
+_SHMEM_LEGS = [
+    f"{experiment}:{transfer}:flush:allocate"
+    for experiment in ("pingpong", "completion") for transfer in ("put", "get")
+]  # fmt: skip
+_SHMEM_MOVES = _SHMEM_LEGS + [
     f"matrix:{transfer}:{sync}:{memory}"
     for transfer in ("put", "get", "rput", "rget")
     for sync, memory in (("flush", "allocate"), ("fence", "static"), ("lockx", "allocate"))
 ] + [f"datatypes:{way}:flush:allocate:type={name}:block=8"
      for way in ("put", "get") for name in ("vector", "indexed")]  # fmt: skip
-_SHMEM_WORDS = [
+_SHMEM_WORDS = _SHMEM_LEGS + [
     f"matrix:{name}:flush:{memory}"
     for name in ("accumulate", "fetch_op", "compare_swap")
     for memory in ("allocate", "static")

@@ -20,6 +20,7 @@ from mobius_instrument.libraries.base import (
     Library,
     Start,
     between_hosts,
+    cells,
     hash_files,
     missing,
 )
@@ -38,6 +39,10 @@ from mobius_instrument.locations import Locations
 from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.results import LibraryRecord
 
+SHMEM_CELLS: Final = (
+    *cells("pingpong", ("put", "get"), ("flush",), ("allocate",)),
+    *cells("completion", ("put", "get"), ("flush",), ("allocate",)),
+)
 _IDENTIFY_LIMIT_S: Final = 60.0
 _IDENTIFY_SOURCE: Final = """\
 #include <shmem.h>
@@ -77,6 +82,7 @@ def _prepare_ours(context: Context) -> Library:
         return absent("mobius-shmem", "OpenSHMEM on Möbius", "front", program, locations)
     library = Library(
         record=LibraryRecord("mobius-shmem", "OpenSHMEM on Möbius", "", "front", "ready"),
+        cells=SHMEM_CELLS,
         environment=_HEAP,
         fingerprint=hash_files(mobius, suite, *shared_libraries(suite, "libmobius*.so*")),
         suite_kind="shmem",
@@ -160,6 +166,7 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
     variables = dict.fromkeys(AS_ROOT, "1") if open_mpi and os.geteuid() == 0 else {}
     library = Library(
         record=replace(record, status="ready", launcher=" ".join(start(Start()))),
+        cells=SHMEM_CELLS,
         environment={**_HEAP, **variables},
         fingerprint=key,
         suite=lambda how: (*start(how), str(program)),
