@@ -42,7 +42,7 @@ def time_of(library: str, cell: Cell, size: int) -> float:
     value = (100.0 + size / 10) * (1 if library == "mobius" else 3)
     if str(cell) == CLIFF:
         value *= 25 if library == "mpi" else 1
-    if cell.option("comm") == "spawn":
+    if cell.option("comm") == "spawn" and library == "mpi":
         value *= 4
     if cell.operation == "call":  # The empty leg, beside 100 ns for the clock.
         value = 40.0

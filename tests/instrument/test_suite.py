@@ -102,6 +102,7 @@ def test_the_same_bytes_there_and_back(tmp_path: Path, hosts: int) -> None:
         f"completion:{transfer}:{sync}:allocate"
         for transfer in ("put", "get", "rget") for sync in ("flush", "lock")
     ]  # fmt: skip
+    cells += [f"{experiment}:message:none:local" for experiment in ("pingpong", "latency")]
     refused = {
         "completion:put:fence:allocate": "there is no completion by one side",
         "pingpong:fetch_op:flush:allocate": "only transfers that move bytes",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Memory of Möbius: allocated collectively or by one rank, and exposed memory of the program. */
+/* Memory of Möbius: allocated collectively or by one rank, exposed memory of the program, and
+ * memory that messages reach. */
 
 #include <stdlib.h>
 
@@ -86,6 +87,19 @@ static int static_open(suite_window_t* window) {
   return expose(window, window->bytes <= kStaticBytes ? static_memory : NULL, 0);
 }
 
+static int local_open(suite_window_t* window) {
+  TRY(begin(window));
+  window->base = suite_pages(window->bytes);
+  if (window->base == NULL) return MOB_ERR_MEMORY;
+  return publish(window);
+}
+
+static int local_close(suite_window_t* window) {
+  TRY(end(window));
+  free(window->base);
+  return MOB_OK;
+}
+
 #define MEMORY(identifier, name, summary, open, close)                                         \
   static suite_memory_block_t identifier = {{SUITE_MEMORY, name, summary, NULL}, open, close}; \
   SUITE_REGISTER(identifier)
@@ -93,4 +107,5 @@ MEMORY(allocate, "allocate", "mob_team_alloc", allocate_open, allocate_close)
 MEMORY(alone, "alloc_mem", "mob_local_alloc, by each rank alone", alone_open, alone_close)
 MEMORY(create_block, "create", "malloc memory in mob_expose", create_open, create_close)
 MEMORY(remap, "remap", "malloc memory in mob_expose, its pages moved", remap_open, create_close)
+MEMORY(local, "local", "malloc memory, for messages", local_open, local_close)
 MEMORY(static_block, "static", "static memory in mob_expose", static_open, withdraw)

@@ -59,10 +59,13 @@ FULL_INTEGERS: Final = (
     65_536, 100_000, 131_072, 262_144, 524_288, 1_000_000,
 )  # fmt: skip
 
+# Both sides take part: send and receive, or a message that a handler takes.
+MESSAGES: Final = ("sendrecv", "message")
 _OPERATIONS: Final = {
     "put": "put",
     "get": "get",
     "sendrecv": "send/receive",
+    "message": "message",
     "copy": "memcpy",
     "line": "cache line",
 }
@@ -132,7 +135,7 @@ class Cell:
         memory = memory_words(self.memory)
         if memory:
             words.append(memory)
-        if self.operation in ("copy", "line", "sendrecv"):
+        if self.operation in ("copy", "line", *MESSAGES):
             words.insert(0, _OPERATIONS[self.operation])
         return ", ".join(words)
 

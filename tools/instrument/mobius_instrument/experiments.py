@@ -386,6 +386,8 @@ def _dynamic_comm(s: Setting) -> list[Job]:
         found = []
         for name in names:
             suffix = f":comm={name}{':partner=hosts' if s.apart else ''}"
+            if s.mobius:
+                found.append(_cell(f"dynamic-comm:message:none:local{suffix}"))
             found += _messages(s, "dynamic-comm", suffix)
             if name != "spawn-inter":
                 found += [_cell(f"dynamic-comm:{':'.join(one)}{suffix}") for one in windows]

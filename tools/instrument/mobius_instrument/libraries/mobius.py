@@ -22,6 +22,7 @@ from mobius_instrument.results import LibraryRecord
 
 MOBIUS_CELLS: Final = (
     *cells("pingpong", ("put", "get"), ("flush",), ("allocate", "create")),
+    *cells("pingpong", ("message",), ("none",), ("local",)),
     *cells("completion", ("put", "get"), ("flush",), ("allocate", "create")),
 )
 LIMIT_CELLS: Final = (

@@ -14,6 +14,7 @@ from mobius_instrument.cells import (
     ALL_EXPERIMENTS,
     DEFAULT_EXPERIMENTS,
     EXPERIMENTS,
+    MESSAGES,
     PAPER1_EXPERIMENTS,
     format_bytes,
 )
@@ -440,7 +441,7 @@ def _latency_section(analysis: Analysis, looks: dict[str, Look]) -> str:
         series = [
             one
             for one in analysis.of(experiment)
-            if one.cell.operation in (operation, "sendrecv", limit)
+            if one.cell.operation in (operation, *MESSAGES, limit)
         ]
         if not any(one.cell.operation == operation for one in series):
             continue

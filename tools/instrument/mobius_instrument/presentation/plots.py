@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from mobius_instrument.cells import bandwidth_mb_s, format_bytes
+from mobius_instrument.cells import MESSAGES, bandwidth_mb_s, format_bytes
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.presentation import colours
 from mobius_instrument.presentation.analysis import Analysis, Series
@@ -103,9 +103,9 @@ def style_lines(analysis: Analysis, library: str, experiment: str, operation: st
     lines = []
     for series in analysis.of(experiment, library=library):
         cell = series.cell
-        if cell.operation not in (operation, "sendrecv"):
+        if cell.operation not in (operation, *MESSAGES):
             continue
-        label = "send/receive" if cell.operation == "sendrecv" else cell.sync
+        label = cell.operation_words if cell.operation in MESSAGES else cell.sync
         if cell.memory == "create":
             label += ", malloc"
         paint = colours.SYNC_PAINTS.get(cell.sync, colours.MUTED)

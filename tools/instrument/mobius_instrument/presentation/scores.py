@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from mobius_instrument.cells import Cell, format_bytes, format_ns
+from mobius_instrument.cells import MESSAGES, Cell, format_bytes, format_ns
 from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.chapters.base import listing
 from mobius_instrument.presentation.findings import short_label
@@ -78,6 +78,10 @@ def _operation(name: str, *syncs: str) -> Callable[[Cell], bool]:
     return lambda cell: cell.operation == name and (not syncs or cell.sync in syncs)
 
 
+def _is_message(cell: Cell) -> bool:
+    return cell.operation in MESSAGES
+
+
 def _one_word(cell: Cell) -> bool:
     return (
         cell.operation == "fetch_op"
@@ -106,7 +110,7 @@ _ASKED: Final = (
            _operation("put", "pscw")),
     _Asked("put of {size} by lock and unlock", "sync-cost", "sync-cost", 4,
            _operation("put", "lock", "lockx")),
-    _Asked("message of {size}, one way", "lead", "pingpong", 8, _operation("sendrecv")),
+    _Asked("message of {size}, one way", "lead", "pingpong", 8, _is_message),
     _Asked("put of {size}, complete", "lead", "completion", _MB, _operation("put"),
            "large puts"),
     _Asked("put of {size} in blocks of 64 B with gaps", "datatypes", "datatypes", 16 << 10, _gaps),

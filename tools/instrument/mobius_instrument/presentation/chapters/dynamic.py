@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from html import escape
 
-from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
+from mobius_instrument.cells import MESSAGES, Cell, format_bytes, format_ns, format_ratio
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.chapters.base import (
     SIZE_AXIS,
@@ -128,15 +128,16 @@ def _comm_section(book: Book) -> tuple[str, list[str]]:
     sizes = sorted({size for one in series for size in one.summaries})
     for library in _planned(book, "dynamic-comm"):
         mine = [one for one in series if one.library == library]
-        for operation, sync in (("sendrecv", "none"), ("put", "fence")):
+        for words, operations, sync in (
+            ("messages", MESSAGES, "none"), ("put, fence", ("put",), "fence"),
+        ):  # fmt: skip
             chosen = [
-                one for one in mine if (one.cell.operation, one.cell.sync) == (operation, sync)
+                one for one in mine if one.cell.operation in operations and one.cell.sync == sync
             ]
             curves = [
                 curve(book, one, one.cell.option("comm"), number)
                 for number, one in enumerate(chosen)
             ]
-            words = "send/receive" if operation == "sendrecv" else "put, fence"
             title = f"{book.label(library)}: {words} by communicator"
             charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves, apart=True))
         for text in _planned(book, "dynamic-comm")[library]:
@@ -164,12 +165,11 @@ def _comm_section(book: Book) -> tuple[str, list[str]]:
                 ]
                 row += [ratio_cell(ratio) for ratio in ratios]
                 known = [ratio for ratio in ratios if ratio is not None]
-                if known and cell.operation == "sendrecv" and max(known) > 1.5:
+                if known and cell.operation in MESSAGES and max(known) > 1.5:
                     sentences.append(
                         f"In {book.label(library)} messages on a communicator made by"
                         f" {cell.option('comm')} take up to {format_ratio(max(known))} times as"
-                        " long"
-                        " as on MPI_COMM_WORLD."
+                        " long as on that of the start."
                     )
             rows.append(row)
     head = ["library", "communicator", "transfer", "how", *(format_bytes(size) for size in sizes)]
