@@ -238,8 +238,9 @@ static void parse(int argc, char** argv, options_t* options, suite_session_t* se
 }
 
 static void list(void) {
-  static const char* const kKinds[] = {"communicator", "memory",  "synchronisation", "transfer",
-                                       "datatype",     "partner", "experiment",      "loop"};
+  static const char* const kKinds[] = {"communicator", "memory",   "synchronisation",
+                                       "transfer",     "datatype", "partner",
+                                       "experiment",   "loop",     "arrival"};
   for (int kind = 0; kind < SUITE_KINDS; kind++)
     for (const suite_block_t* block = suite_blocks((suite_kind_t)kind); block != NULL;
          block = block->next)

@@ -130,6 +130,7 @@ typedef enum suite_kind {
   SUITE_PARTNER,
   SUITE_EXPERIMENT,
   SUITE_LOOP,
+  SUITE_ARRIVAL,
   SUITE_KINDS
 } suite_kind_t;
 
@@ -333,6 +334,24 @@ int suite_whole_job_close(suite_comm_t* comm);
       .wait = waits,                                                     \
       .one_word = word};                                                 \
   SUITE_REGISTER(identifier##_block)
+
+/** When processes that came later were there, and when all of them had answered. */
+typedef struct suite_arrival_times {
+  int64_t begin, there, alive;
+} suite_arrival_times_t;
+
+enum { SUITE_MOST_CHILDREN = 64 };
+
+/** A way in which processes come later (experiments/spawn_cost.c). */
+typedef struct suite_arrival_block {
+  suite_block_t head;
+  int one_process; /* of one process at each side */
+  /** Returns after they have parted again. `children` is the number of those that come. */
+  int (*come)(suite_job_t* job, const suite_cell_t* cell, int children,
+              suite_arrival_times_t* times);
+  /** What a spawned process does. Null: another job comes, which does the same as this one. */
+  int (*answer)(void);
+} suite_arrival_block_t;
 
 /** The functions of a library besides its blocks. One per program. */
 typedef struct suite_library {

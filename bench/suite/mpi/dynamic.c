@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Communicators of paper 3, §3, that are made later. Like spawn_cost.c, not compiled for an MPI
+/* Communicators of paper 3, §3, that are made later. Like arrival.c, not compiled for an MPI
  * that cannot do this (tools/instrument/mobius_instrument/libraries/mpi.py). */
 
 #include <limits.h>

@@ -42,7 +42,7 @@ _REPEATS: Final = {
 }  # fmt: skip
 # The most bytes of experiments with several areas for their data.
 SUITE_MOST_BYTES: Final = 1 << 28
-# How often spawn-cost spawns, including the first time (bench/suite/mpi/spawn_cost.c).
+# How often spawn-cost spawns, including the first time (bench/suite/experiments/spawn_cost.c).
 _SPAWNS: Final = 6
 
 

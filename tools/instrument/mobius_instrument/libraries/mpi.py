@@ -460,7 +460,7 @@ def suite_sources(folder: Path) -> list[Path]:
 
 
 # Which sources are of processes that come later, and how the lack of what they need is reported.
-_DYNAMIC: Final = ("dynamic.c", "spawn_cost.c")
+_DYNAMIC: Final = ("dynamic.c", "arrival.c")
 _NO_SPAWN: Final = re.compile(
     r"\bMPI_(Comm_(spawn|accept|connect|disconnect|get_parent)|(Open|Close)_port)\b"
 )
