@@ -2,6 +2,7 @@
 #include "os/process/stopped_threads.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ constexpr int kLooks = 10'000;
 constexpr int kPatientLooks =
     40;  // checks before a thread that blocks the signal counts as one that keeps blocking it
 constexpr uint64_t kLongestSleepNs = 1'000'000;
-constexpr timespec kBetweenLooks = {0, 500'000};
+constexpr int kShortLooks = 8;  // threads that run, or wait in the kernel, stop within these
+constexpr long kBetweenLooksNs = 500'000;
 
 // Static, because handlers use it.
 std::mutex stopping;
@@ -148,7 +150,15 @@ bool refuses_signal(pid_t thread) {
   return !goes_on || (blocked & handler_mask()) != handler_mask();
 }
 
-void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }
+// Before the next look: at first only others' turn on the processor, then ever longer.
+void sleep_between_looks(int look) {
+  if (look < kShortLooks / 2) {
+    sched_yield();
+    return;
+  }
+  const timespec time = {0, kBetweenLooksNs >> std::max(kShortLooks - look, 0)};
+  nanosleep(&time, nullptr);
+}
 
 // The number of these threads that still exist.
 int alive(pid_t process, const OtherThreads& threads) {
@@ -166,7 +176,7 @@ int stop_all(int* error) {
   const pid_t process = getpid();
   int left = 1;
   for (int look = 0; look < kLooks && left > 0; ++look) {
-    if (look > 0) sleep_between_looks();
+    if (look > 0) sleep_between_looks(look - 1);
     *error = threads.read();
     if (*error != 0) return 1;
     for (const pid_t thread : threads.ids()) {
@@ -204,7 +214,7 @@ StoppedThreads::~StoppedThreads() {
   round_number.fetch_add(1, std::memory_order_acq_rel);
   futex_wake(&round_number, INT_MAX);
   // The next round starts from zero.
-  while (waiting.load(std::memory_order_acquire) > 0) sleep_between_looks();
+  for (int look = 0; waiting.load(std::memory_order_acquire) > 0; ++look) sleep_between_looks(look);
   sigaction(kSignal, &before, nullptr);
 }
 
