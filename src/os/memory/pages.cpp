@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/memory/pages.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/auxv.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "base/status.h"
-#include "os/file/held_descriptor.h"
 #include "os/memory/accessible_memory.h"
+#include "os/memory/map_query.h"
 #include "os/memory/mappings.h"
+#include "os/memory/page_map.h"
+#include "os/memory/raw_pages.h"
 #include "os/process/process.h"
 
 namespace mobius::os {
@@ -29,7 +27,7 @@ namespace {
 
 using base::fail_errno;
 
-void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
+using raw::pointer;
 
 // Whether any of these bytes belong to the stack of the calling thread.
 bool is_own_stack(uintptr_t start, size_t bytes) {
@@ -43,79 +41,43 @@ bool is_own_stack(uintptr_t start, size_t bytes) {
   return known && start < stack + size && stack < start + bytes;
 }
 
-// PROCMAP_QUERY of Linux 6.11, for older headers: the kernel's description of one mapping, without
-// reading its pages.
-struct MapQuery {
-  uint64_t size;
-  uint64_t query_flags;
-  uint64_t query_addr;
-  uint64_t vma_start;
-  uint64_t vma_end;
-  uint64_t vma_flags;
-  uint64_t vma_page_size;
-  uint64_t vma_offset;
-  uint64_t inode;
-  uint32_t dev_major;
-  uint32_t dev_minor;
-  uint32_t vma_name_size;
-  uint32_t build_id_size;
-  uint64_t vma_name_addr;
-  uint64_t build_id_addr;
-};
-constexpr uint64_t kMapReadable = 1;
-constexpr uint64_t kMapWritable = 2;
-
 // Whether memory of this process can be accessed. kPermitted: as far as permissions tell, but a
 // mapping of a file may be longer than the file. kUnknown if the kernel cannot tell.
 enum class Access { kAllowed, kRefused, kPermitted, kUnknown };
 
 // `around` gets the queried mappings, if all of them can be accessed.
 Access ask_mappings(uintptr_t start, uintptr_t end, bool write, AddressRange* around) {
-  // A forked process shares its parent's open file, so the static variable avoids asking for the
-  // process id each time.
-  static std::atomic<bool> is_forked = false;
-  static const HeldDescriptor held([] {
-    const int file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-    const int error = pthread_atfork(nullptr, nullptr, [] { is_forked.store(true); });
-    return error == 0 ? file : -1;
-  }());
-  const int maps = held.get();
-  if (maps < 0 || is_forked.load(std::memory_order_relaxed)) return Access::kUnknown;
+  const MapQuery query;
   uintptr_t lowest = UINTPTR_MAX;
   bool has_files = false;
   while (start < end) {
-    MapQuery query{};
-    query.size = sizeof query;
-    query.query_addr = start;
-    if (ioctl(maps, _IOWR('f', 17, MapQuery), &query) != 0) {
-      return errno == ENOENT ? Access::kRefused : Access::kUnknown;
+    DescribedMapping mapping{};
+    const MapAnswer answer = query.mapping_of(start, &mapping);
+    if (answer != MapAnswer::kFound) {
+      return answer == MapAnswer::kNothing ? Access::kRefused : Access::kUnknown;
     }
-    if ((query.vma_flags & (write ? kMapWritable : kMapReadable)) == 0) return Access::kRefused;
-    has_files |= query.inode != 0;
-    lowest = std::min<uintptr_t>(lowest, query.vma_start);
-    start = query.vma_end;
+    if ((mapping.protection & (write ? PROT_WRITE : PROT_READ)) == 0) return Access::kRefused;
+    has_files |= mapping.inode != 0;
+    lowest = std::min(lowest, mapping.start);
+    start = mapping.end;
   }
   if (has_files) return Access::kPermitted;
   *around = {lowest, start};
   return Access::kAllowed;
 }
 
-// Values of MADV_POPULATE_READ and _WRITE, for older headers.
-constexpr int kPopulateRead = 22;
-constexpr int kPopulateWrite = 23;
-
 // Whether pages can be allocated; if so they are. `around` gets them. `permitted`: the permissions
 // are known to allow it.
 bool is_made(uintptr_t address, size_t bytes, bool write, bool permitted, AddressRange* around) {
   const uintptr_t start = page_start(address);
   *around = {start, page_start(address + bytes - 1) + page_bytes()};
-  static const bool is_known = madvise(nullptr, 0, kPopulateRead) == 0;
+  static const bool is_known = madvise(nullptr, 0, raw::kPopulateRead) == 0;
   if (!is_known) return true;
   const int error = errno;
   int result = 0;
   do {
-    result =
-        madvise(pointer(start), address + bytes - start, write ? kPopulateWrite : kPopulateRead);
+    result = madvise(pointer(start), address + bytes - start,
+                     write ? raw::kPopulateWrite : raw::kPopulateRead);
   } while (result != 0 && (errno == EINTR || errno == EAGAIN));
   // Memory of a device has no pages to allocate; the kernel then answers as without permission.
   const bool is_unclear = result != 0 && errno == EINVAL;
@@ -194,48 +156,13 @@ const char* why_not_shareable(uintptr_t start, size_t bytes) {
 
 namespace {
 
-// Whole pages of a heap contain bytes that AddressSanitizer forbids to touch, and memcpy() would
-// check.
-[[gnu::no_sanitize("address", "thread")]] void copy_pages(void* to, const void* from,
-                                                          size_t bytes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  auto* target = static_cast<volatile uint64_t*>(to);
-  const auto* source = static_cast<const volatile uint64_t*>(from);
-  for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) target[i] = source[i];
-#else
-  std::memcpy(to, from, bytes);
-#endif
-}
-
 // Calls `copy(first, bytes)` for ranges of anonymous pages, in order, that contain everything that
 // is not zero: all pages except those that the kernel reports as never touched.
 template <typename Copy>
 void for_used_pages(uintptr_t start, size_t bytes, Copy copy) {
-  constexpr uint64_t kPresent = uint64_t{1} << 63;
-  constexpr uint64_t kSwapped = uint64_t{1} << 62;
-  constexpr size_t kEntries = 4096;
-  const int map = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
-  const size_t page = page_bytes();
-  uint64_t entries[kEntries];
-  for (size_t done = 0; done < bytes;) {
-    const size_t wanted = std::min(kEntries, (bytes - done) / page);
-    const auto at = static_cast<off_t>((start + done) / page * sizeof *entries);
-    const ssize_t got = map < 0 ? -1 : pread(map, entries, wanted * sizeof *entries, at);
-    if (got <= 0) {
-      copy(start + done, bytes - done);
-      break;
-    }
-    const size_t count = static_cast<size_t>(got) / sizeof *entries;
-    const auto is_used = [&](size_t i) { return (entries[i] & (kPresent | kSwapped)) != 0; };
-    for (size_t i = 0; i < count;) {
-      size_t end = i + 1;
-      while (end < count && is_used(end) == is_used(i)) ++end;
-      if (is_used(i)) copy(start + done + i * page, (end - i) * page);
-      i = end;
-    }
-    done += count * page;
-  }
-  if (map >= 0) close(map);
+  for_pages(
+      start, bytes, [](uint64_t entry) { return (entry & (kPagePresent | kPageSwapped)) != 0; },
+      copy);
 }
 
 // The same for pages of a memfd: the pages that it has. Offsets from the start.
@@ -255,39 +182,6 @@ void for_used_pages(SharedPlace place, size_t bytes, Copy copy) {
 }
 
 }  // namespace
-
-// Other libraries replace the C library's mmap(), mremap() and munmap() with functions that call
-// back (UCX and libfabric, for their caches of registered memory). While pages move, such a
-// callback would change memory that was copied already, or wait for a thread that is stopped.
-namespace raw {
-
-void* map(void* address, size_t bytes, int flags, int descriptor, uint64_t offset) {
-  const long got = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, descriptor,
-                           static_cast<long>(offset));
-  return got == -1 ? MAP_FAILED : pointer(static_cast<uintptr_t>(got));
-}
-
-bool move_mapping(void* from, size_t bytes, uintptr_t to) {
-  return syscall(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != -1;
-}
-
-void unmap(void* address, size_t bytes) { syscall(SYS_munmap, address, bytes); }
-
-// Writes pages to an offset of a place that has none yet. The kernel gives the file each page with
-// the contents in it: a copy through a mapping takes a page fault for each, which clears it first.
-// Returns the error.
-int write(SharedPlace place, size_t offset, uintptr_t from, size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    const long got = syscall(SYS_pwrite64, place.descriptor, from + done, bytes - done,
-                             static_cast<long>(place.offset + offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got < 0 ? errno : ENOSPC;
-    done += static_cast<size_t>(got);
-  }
-  return 0;
-}
-
-}  // namespace raw
 
 void announce_move(uintptr_t start, size_t bytes) {
   const int error = errno;
@@ -320,8 +214,14 @@ mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPl
 void map_used_pages(uintptr_t start, size_t bytes, SharedPlace place) {
   const int error = errno;
   for_used_pages(place, bytes, [&](size_t first, size_t count) {
-    static_cast<void>(madvise(pointer(start + first), count, kPopulateRead));
+    static_cast<void>(madvise(pointer(start + first), count, raw::kPopulateRead));
   });
+  errno = error;
+}
+
+void map_pages(uintptr_t start, size_t bytes) {
+  const int error = errno;
+  static_cast<void>(madvise(pointer(start), bytes, raw::kPopulateRead));
   errno = error;
 }
 
@@ -333,8 +233,8 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
   for_used_pages(place, bytes, [&](size_t first, size_t count) {
     unsigned char* to = static_cast<unsigned char*>(copy) + first;
     // All pages by one call instead of by a fault for each; kernels before 5.14 refuse it.
-    static_cast<void>(madvise(to, count, kPopulateWrite));
-    copy_pages(to, pointer(start + first), count);
+    static_cast<void>(madvise(to, count, raw::kPopulateWrite));
+    raw::copy(to, pointer(start + first), count);
   });
   // Replaces the shared pages in one step: the range is never unmapped.
   if (raw::move_mapping(copy, bytes, start)) return MOB_OK;

@@ -57,6 +57,8 @@ mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPl
 // Enters the pages that moved and were not empty into this process' page table, which is cheaper
 // than a page fault at the first access to each.
 void map_used_pages(uintptr_t start, size_t bytes, SharedPlace place);
+// The same for all pages of a range, which has them all.
+void map_pages(uintptr_t start, size_t bytes);
 
 // Makes whole pages that make_shared() moved private memory again, with their current contents.
 // After an error they are as before. Works in a child of fork() too; the parent's pages stay
