@@ -52,12 +52,19 @@
  * - A child of fork() gets its copy of the pages, as of all its parent's memory, before fork()
  *   returns in the parent, which takes as long as copying them. If another thread writes to the
  *   pages while the process forks, the child may find them half written; so may a child of clone()
- *   without CLONE_VM, which shares them.
+ *   without CLONE_VM, which shares them, or sees later changes of withdrawn ones.
  * - To free(), realloc() or munmap() the memory before it is withdrawn is an error, as without the
  *   flag; mob_withdraw() would then move pages over the memory that lies there by then.
  * - mob_withdraw() and mob_finalize() make the pages private again, with their current contents. If
  *   mob_finalize() cannot stop all threads, it leaves the pages shared, with no process but this
  *   one.
+ * - Withdrawn ranges of 64 KiB and more, 64 MiB of them together, keep their place in shared memory
+ *   until others need the room. To expose the same pages again then takes some hundred microseconds
+ *   instead of milliseconds, and a copy of the pages that the program has written meanwhile. The
+ *   first write to each of these takes a page fault and memory of its own. The program may unmap,
+ *   realloc(), protect and map such memory anew. Two calls fail there: madvise(MADV_DONTNEED), with
+ *   EINVAL, as for all locked memory, and mremap() to a larger size, with EFAULT. The memory counts
+ *   as locked; beyond the limit for that (RLIMIT_MEMLOCK) the pages are copied at once.
  * - Huge pages that the kernel gave to private memory are given up, unless it has some for shared
  *   memory.
  *

@@ -4,6 +4,7 @@
 // peers access it like an allocation.
 
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -448,6 +449,111 @@ TEST(Remap, UnmappedPagesAreNotMovedBack) {
   EXPECT_EQ(munmap(area + 4 * kPage, kPage), 0);
   EXPECT_EQ(mob_withdraw(moved), MOB_OK) << mob_last_error();
   EXPECT_EQ(munmap(area, kPages * kPage), 0);
+  barrier();
+}
+
+// Pages that were withdrawn keep their place in shared memory for a while, whatever the program
+// does with its memory meanwhile.
+TEST(Remap, AgainAndAgainOnMemoryThatChangesMeanwhile) {
+  constexpr size_t kBytes = 40 * kPage;
+  const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+  const auto map = [&](void* at, int flags) {
+    void* memory = mmap(at, kBytes, PROT_READ | PROT_WRITE, anonymous | flags, -1, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    return static_cast<unsigned char*>(memory);
+  };
+  unsigned char* area = map(nullptr, 0);
+  const auto last = [&] { return patterned(kBytes, left_of(mob_rank()), 2); };
+  // Nothing, and a write to one page and another.
+  for (int round = 0; round < 3; ++round) put_and_get(area, kBytes);
+  {
+    area[3 * kPage] = 9;
+    area[17 * kPage + 5] = 8;
+    const auto kept = last();
+    const Moved moved(area, kBytes);
+    unsigned char byte = 0;
+    EXPECT_EQ(mob_get(right_of(mob_rank()), moved.theirs() + 3 * kPage, &byte, 1), MOB_OK);
+    EXPECT_EQ(byte, 9);
+    EXPECT_EQ(mob_get(right_of(mob_rank()), moved.theirs() + 17 * kPage + 5, &byte, 1), MOB_OK);
+    EXPECT_EQ(byte, 8);
+    EXPECT_EQ(std::memcmp(area + 20 * kPage, kept.data() + 20 * kPage, 20 * kPage), 0);
+  }
+  // A part of it, and with what lies around.
+  put_and_get(area + 4 * kPage, 30 * kPage);
+  put_and_get(area, kBytes);
+  // Other memory at the same address, all of it and a part.
+  EXPECT_EQ(munmap(area, kBytes), 0);
+  ASSERT_EQ(map(area, MAP_FIXED), area);
+  EXPECT_TRUE(all_are(area, kBytes, 0));
+  {
+    const Moved moved(area, kBytes);
+    std::vector<unsigned char> got(kBytes, 1);
+    EXPECT_EQ(mob_get(right_of(mob_rank()), moved.theirs(), got.data(), kBytes), MOB_OK);
+    EXPECT_TRUE(all_are(got.data(), kBytes, 0));
+  }
+  put_and_get(area, kBytes);
+  ASSERT_NE(mmap(area + 5 * kPage, kPage, PROT_READ | PROT_WRITE, anonymous | MAP_FIXED, -1, 0),
+            MAP_FAILED);
+  EXPECT_TRUE(all_are(area + 5 * kPage, kPage, 0));
+  EXPECT_EQ(std::memcmp(area, last().data(), 5 * kPage), 0);
+  put_and_get(area, kBytes);
+  // Moved elsewhere, with new memory at the old address.
+  unsigned char* const other = map(nullptr, 0);
+  const size_t half = kBytes / 2;
+  ASSERT_EQ(mremap(area, half, half, MREMAP_MAYMOVE | MREMAP_FIXED, other), other);
+  ASSERT_NE(mmap(area, half, PROT_READ | PROT_WRITE, anonymous | MAP_FIXED, -1, 0), MAP_FAILED);
+  put_and_get(area, kBytes);
+  EXPECT_EQ(std::memcmp(other, last().data(), half), 0);
+  // Protected: the pages do not move, and stay protected.
+  ASSERT_EQ(mprotect(area + kPage, kPage, PROT_READ), 0);
+  EXPECT_EQ(try_to_move(area, kBytes), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(access_of(area + kPage), "r--p");
+  EXPECT_EQ(std::memcmp(area, last().data(), kBytes), 0);
+  ASSERT_EQ(mprotect(area, kBytes, PROT_READ | PROT_WRITE), 0);
+  put_and_get(area, kBytes);
+  // A child of fork() has a copy, while its parent goes on.
+  const auto before = last();
+  const pid_t child = fork();
+  if (child == 0) {
+    usleep(1000);
+    const bool is_same = std::memcmp(area, before.data(), kBytes) == 0;
+    area[0] = 1;
+    _exit(is_same ? 0 : 1);
+  }
+  put_and_get(area, kBytes);
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(std::memcmp(area, before.data(), kBytes), 0);
+  EXPECT_EQ(munmap(area, kBytes), 0);
+  EXPECT_EQ(munmap(other, kBytes), 0);
+  barrier();
+}
+
+// More memory in turn than keeps its place, and blocks that realloc() moves or lets grow.
+TEST(Remap, ManyBlocksInTurn) {
+  constexpr size_t kBlocks = 20;
+  constexpr size_t kBytes = 5 << 20;
+  const size_t mappings_before = mappings();
+  const mob_rank_t right = right_of(mob_rank());
+  for (size_t i = 0; i < kBlocks; ++i) {
+    unsigned char* block = static_cast<unsigned char*>(std::malloc(kBytes));  // NOLINT
+    for (int turn = 0; turn < 2; ++turn) {
+      const auto value = static_cast<unsigned char>(10 * i + static_cast<size_t>(turn));
+      block[kBytes - 1] = value;
+      const Moved moved(block, kBytes);
+      unsigned char byte = 0;
+      EXPECT_EQ(mob_get(right, moved.theirs() + kBytes - 1, &byte, 1), MOB_OK);
+      EXPECT_EQ(byte, value);
+    }
+    block[0] = 5;
+    const auto* longer = static_cast<unsigned char*>(std::realloc(block, 2 * kBytes));  // NOLINT
+    EXPECT_EQ(longer[0], 5);
+    EXPECT_EQ(longer[kBytes - 1], 10 * i + 1);
+    std::free(const_cast<unsigned char*>(longer));  // NOLINT
+  }
+  barrier();
+  EXPECT_LE(mappings(), mappings_before + 20 * 2 + kMappingsOfOthers);
   barrier();
 }
 

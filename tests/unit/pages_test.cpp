@@ -287,7 +287,7 @@ TEST_F(Moving, AChildHasACopyUntilTheCopiesEnd) {
   expect_contents();
   EXPECT_EQ(guards, 11);
   remove_fork_guard(this);
-  end_copies(start());
+  end_copies(start(), place());
   in_child([&] { pages_[0] = 77; });
   EXPECT_EQ(pages_[0], 77);
   EXPECT_EQ(guards, 11);

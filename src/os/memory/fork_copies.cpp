@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "os/memory/private_views.h"
 
 namespace mobius::os {
 namespace {
@@ -67,7 +68,7 @@ void after_fork_in_child() {
   State& now = state();
   if (now.is_copying) {
     for (const Copied& each : now.copied) {
-      if (make_private(each.start, each.bytes, each.place) == MOB_OK) continue;
+      if (leave_place(each.start, each.bytes, each.place) == MOB_OK) continue;
       // A child that continued with its parent's memory would destroy it.
       constexpr std::string_view kMessage =
           "mobius: fork: no memory for the child's copy of the program's shared memory; it ends\n";
@@ -109,12 +110,13 @@ mob_status_t begin_copies(uintptr_t start, size_t bytes, SharedPlace place) {
   return MOB_OK;
 }
 
-void end_copies(uintptr_t start) {
+void end_copies(uintptr_t start, SharedPlace place) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   std::erase_if(now.copied, [=](const Copied& each) {
-    if (each.start == start) close(each.place.descriptor);
-    return each.start == start;
+    const bool is_meant = each.start == start && each.place.offset == place.offset;
+    if (is_meant) close(each.place.descriptor);
+    return is_meant;
   });
 }
 

@@ -15,10 +15,11 @@
 
 namespace mobius::os {
 
-// Registers whole pages that make_shared() moved, until end_copies() with the same start. Any
-// thread.
+// Registers whole pages that make_shared() moved, until end_copies() with the same start and
+// place. Meanwhile they may also be a view of their place (private_views.h), of which a child gets
+// a copy, too. Any thread.
 mob_status_t begin_copies(uintptr_t start, size_t bytes, SharedPlace place);
-void end_copies(uintptr_t start);
+void end_copies(uintptr_t start, SharedPlace place);
 
 // Stops other writers to such pages while they are copied. The forking thread calls `before` and
 // `after` in the parent, unless there are no such pages. The child calls `in_child` instead of

@@ -137,12 +137,18 @@ mob_status_t Exposures::add_locked(const Exposed& exposed, uint64_t* handle) {
 }
 
 mob_status_t Exposures::remove(uint64_t handle) {
-  const Exposed* exposed = live_.find(handle);
-  if (exposed == nullptr || exposed->moved == 0) {
-    const std::lock_guard lock(mutex_);
-    return remove_locked(handle);
+  if (has_moved(handle)) {
+    if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
   }
-  if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
+  {
+    const std::lock_guard lock(mutex_);
+    Exposed* exposed = live_.find(handle);
+    const bool stays = exposed == nullptr || exposed->moved == 0;
+    if (stays || remaps_.leave(exposed->moved)) {
+      if (!stays) exposed->moved = 0;
+      return remove_locked(handle);
+    }
+  }
   ThreadPause pause(network_, progress_);
   const std::lock_guard lock(mutex_);
   if (const mob_status_t status = remove_locked(handle)) return status;

@@ -8,11 +8,11 @@
 
 #include "base/status.h"
 #include "engine/common/instrumentation.h"
+#include "engine/rma/exposed/moving.h"
 #include "engine/rma/exposed/remap_cache.h"
 #include "engine/segment/window/region.h"
 #include "os/memory/fork_copies.h"
 #include "os/memory/pages.h"
-#include "os/process/stopped_threads.h"
 
 namespace mobius::engine {
 namespace {
@@ -23,23 +23,14 @@ constexpr uint64_t kNotMoved = UINT64_MAX;  // the place of pages that are the o
 
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-// Makes pages shared or private while no thread writes to them. `move` allocates nothing.
-template <typename MovePages>
-mob_status_t move_pages(const char* call, MovePages move) {
-  const os::StoppedThreads stopped;
-  if (stopped.left() == 0) return move();
-  if (stopped.error() != 0) {
-    return base::fail_errno(
-        MOB_ERR_STATE, stopped.error(),
-        "%s: pages move only while no other thread runs, and the threads of the "
-        "process cannot be listed (/proc/self/task)",
-        call);
-  }
-  return fail(
-      MOB_ERR_STATE,
-      "%s: %d other threads of the process cannot be stopped while pages move, and may write "
-      "to them; let none block SIGURG, or call this before they are started",
-      call, stopped.left());
+// Whether whole pages can be moved.
+mob_status_t check_pages(const char* call, uintptr_t first, uint64_t bytes) {
+  const char* reason = os::why_not_shareable(first, bytes);
+  if (reason == nullptr) return MOB_OK;
+  return fail(MOB_ERR_ARGUMENT,
+              "%s: the %zu bytes of whole pages at %p cannot be moved into shared memory: %s; "
+              "mob_expose() takes them where they are without MOB_EXPOSE_REMAP",
+              call, static_cast<size_t>(bytes), pointer(first), reason);
 }
 
 }  // namespace
@@ -49,7 +40,8 @@ Remaps::Remaps(Segment& segment, LocalHeap& local_heap, RemapViews& views,
     : segment_(segment),
       views_(views),
       instrumentation_(instrumentation),
-      list_(segment, local_heap) {}
+      list_(segment, local_heap),
+      kept_(segment) {}
 
 void Remaps::open() { list_.open(segment_.own_process().remaps); }
 
@@ -64,12 +56,9 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
                   call, static_cast<size_t>(bytes), pointer(address), pointer(other));
     }
   }
-  if (const char* reason = os::why_not_shareable(first, page_bytes)) {
-    return fail(
-        MOB_ERR_ARGUMENT,
-        "%s: the %zu bytes at %p cannot be moved into shared memory: %s; mob_expose() takes "
-        "them where they are without MOB_EXPOSE_REMAP",
-        call, static_cast<size_t>(bytes), pointer(address), reason);
+  // Pages that keep their place were movable, and are looked at when they are shared again.
+  if (!kept_.has(first, page_bytes)) {
+    if (const mob_status_t status = check_pages(call, first, page_bytes)) return status;
   }
   if (const mob_status_t status = list_.reserve(moved_.size() + 1)) return status;
   const auto added =
@@ -103,7 +92,11 @@ mob_status_t Remaps::remove(uintptr_t address) {
   try {
     publish();
     status = views_.revoke(address, moved.end - address);
-    if (status == MOB_OK && moved.region.bytes != 0) status = move_back(moved);
+    if (status == MOB_OK && moved.region.bytes != 0) {
+      kept_.make_room("mob_withdraw", moved.page_bytes);
+      if (keep(moved)) return MOB_OK;
+      status = move_back(moved);
+    }
   } catch (const std::bad_alloc&) {
     status = fail(MOB_ERR_MEMORY, "no memory to move pages back");
   }
@@ -116,6 +109,29 @@ mob_status_t Remaps::remove(uintptr_t address) {
   return status;
 }
 
+bool Remaps::leave(uintptr_t address) {
+  const auto found = moved_.find(address);
+  if (found->second.region.bytes == 0) return false;
+  auto removed = moved_.extract(found);
+  const Moved& moved = removed.mapped();
+  try {
+    publish();
+    if (views_.revoke(address, moved.end - address) == MOB_OK && keep(moved)) return true;
+  } catch (const std::bad_alloc&) {
+    // The caller asks for remove() then, which says so.
+  }
+  moved_.insert(std::move(removed));
+  publish();
+  return false;
+}
+
+// Anonymous memory is the heap, which has more addresses than pages.
+bool Remaps::keep(const Moved& moved) {
+  if (moved.is_anonymous) return false;
+  os::announce_move(moved.first_page, moved.page_bytes);
+  return kept_.keep(moved.first_page, moved.page_bytes, moved.region);
+}
+
 void Remaps::take_back() {
   for (const auto& [address, moved] : moved_) {
     // Pages that cannot be moved back keep their contents: they are no region any more, whose
@@ -126,6 +142,7 @@ void Remaps::take_back() {
     target_forget_all(segment_.peers().rank(), address, moved.end - address);
   }
   moved_.clear();
+  for (const Region& region : kept_.end("mob_finalize")) segment_.chunks().clear_region(region);
   forget_hits();
 }
 
@@ -142,11 +159,33 @@ os::SharedPlace Remaps::place_of(const Region& region) const {
 }
 
 mob_status_t Remaps::move(const char* call, Moved* moved) {
-  const auto memory = moved->is_anonymous ? RegionMemory::kAsUsed : RegionMemory::kReserved;
-  if (const mob_status_t status =
-          make_region(segment_, moved->page_bytes, memory, &moved->region)) {
-    return status;
+  const bool is_kept = kept_.has(moved->first_page, moved->page_bytes);
+  if (is_kept) {
+    os::announce_move(moved->first_page, moved->page_bytes);
+    if (kept_.share(call, moved->first_page, moved->page_bytes, &moved->region)) {
+      os::map_pages(moved->first_page, moved->page_bytes);
+      return MOB_OK;
+    }
   }
+  kept_.give_up(call, moved->first_page, moved->page_bytes);
+  if (is_kept) {
+    if (const mob_status_t status = check_pages(call, moved->first_page, moved->page_bytes)) {
+      return status;
+    }
+  }
+  return move_anew(call, moved);
+}
+
+mob_status_t Remaps::make_place(const char* call, Moved* moved) {
+  const auto memory = moved->is_anonymous ? RegionMemory::kAsUsed : RegionMemory::kReserved;
+  const mob_status_t status = make_region(segment_, moved->page_bytes, memory, &moved->region);
+  if (status == MOB_OK || kept_.is_empty()) return status;
+  for (const Region& region : kept_.end(call)) segment_.chunks().clear_region(region);
+  return make_region(segment_, moved->page_bytes, memory, &moved->region);
+}
+
+mob_status_t Remaps::move_anew(const char* call, Moved* moved) {
+  if (const mob_status_t status = make_place(call, moved)) return status;
   const os::SharedPlace place = place_of(moved->region);
   mob_status_t status = os::begin_copies(moved->first_page, moved->page_bytes, place);
   if (status == MOB_OK) {
@@ -157,7 +196,7 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
     if (status == MOB_OK) {
       os::map_used_pages(moved->first_page, moved->page_bytes, place);
     } else {
-      os::end_copies(moved->first_page);
+      os::end_copies(moved->first_page, place);
     }
   }
   if (status != MOB_OK) drop_region(segment_, moved->region);
@@ -171,7 +210,7 @@ mob_status_t Remaps::move_back(const Moved& moved) {
       os::still_shared(moved.first_page, moved.page_bytes, place);
   const mob_status_t status =
       move_pages("mob_withdraw", [&] { return os::make_private(shared, moved.first_page, place); });
-  if (status == MOB_OK) os::end_copies(moved.first_page);
+  if (status == MOB_OK) os::end_copies(moved.first_page, place);
   return status;
 }
 

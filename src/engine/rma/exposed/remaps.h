@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 
+#include "engine/rma/exposed/kept_places.h"
 #include "engine/rma/exposed/remap_views.h"
 #include "engine/segment/range_table.h"
 #include "engine/segment/segment.h"
@@ -38,6 +39,9 @@ class Remaps final : public RemappedMemory {
   mob_status_t add(const char* call, uintptr_t address, uint64_t bytes, bool anonymous);
   // Undoes add() for this address. After an error the memory is still remapped.
   mob_status_t remove(uintptr_t address);
+  // The same, if the pages keep their place and need not move; else false. Threads of the library
+  // may run.
+  bool leave(uintptr_t address);
   // Moves all pages back at the end of the job, so that the program keeps its memory. No other
   // process accesses them any more, and this process none of the others'. Pages stay in shared
   // memory if a thread that cannot be stopped may write to them.
@@ -62,6 +66,9 @@ class Remaps final : public RemappedMemory {
 
   bool others_need_them() const;
   mob_status_t move(const char* call, Moved* moved);
+  mob_status_t move_anew(const char* call, Moved* moved);
+  mob_status_t make_place(const char* call, Moved* moved);
+  bool keep(const Moved& moved);
   mob_status_t move_back(const Moved& moved);
   os::SharedPlace place_of(const Region& region) const;
   void publish();
@@ -79,6 +86,7 @@ class Remaps final : public RemappedMemory {
   RemapViews& views_;
   const Instrumentation& instrumentation_;
   RangeList list_;
+  KeptPlaces kept_;
   std::map<uintptr_t, Moved> moved_;  // by requested address; their pages are disjoint
 };
 

@@ -137,6 +137,50 @@ static void check_memory(MPI_Comm comm) {
   }
 }
 
+static long sum_of(const char* memory, size_t bytes) {
+  long sum = 0;
+  for (size_t i = 0; i < bytes; i += 1024) sum += memory[i];
+  return sum;
+}
+
+/* Windows of the same memory from malloc(), which the program writes, frees, gets back at the same
+ * address, and lets grow in between. */
+static void check_own_memory(MPI_Comm comm) {
+  const size_t bytes = 1 << 20;
+  int rank, size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  char* got = malloc(bytes);
+  char* mine = malloc(bytes);
+  memset(mine, 1, bytes);
+  for (int round = 0; round < 12; ++round) {
+    MPI_Win win;
+    if (round % 4 == 1) mine[round * 1024] = 9;
+    if (round % 4 == 2) mine = realloc(mine, round == 2 ? 2 * bytes : bytes);
+    if (round % 4 == 3) {
+      free(mine);
+      mine = calloc(bytes, 1);
+      CHECK(sum_of(mine, bytes) == 0);
+    }
+    long sum = sum_of(mine, bytes), theirs = 0;
+    MPI(MPI_Sendrecv(&sum, 1, MPI_LONG, (rank + size - 1) % size, 0, &theirs, 1, MPI_LONG,
+                     (rank + 1) % size, 0, comm, MPI_STATUS_IGNORE));
+    MPI(MPI_Win_create(mine, (MPI_Aint)bytes, 1, MPI_INFO_NULL, comm, &win));
+    MPI(MPI_Win_fence(0, win));
+    MPI(MPI_Get(got, (int)bytes, MPI_BYTE, (rank + 1) % size, 0, (int)bytes, MPI_BYTE, win));
+    MPI(MPI_Win_fence(0, win));
+    CHECK(sum_of(got, bytes) == theirs);
+    memset(got, round + 2, bytes);
+    MPI(MPI_Put(got, (int)bytes, MPI_BYTE, (rank + 1) % size, 0, (int)bytes, MPI_BYTE, win));
+    MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    CHECK(sum_of(mine, bytes) == (round + 2L) * (long)(bytes / 1024));
+    MPI(MPI_Win_free(&win));
+    CHECK(sum_of(mine, bytes) == (round + 2L) * (long)(bytes / 1024));
+  }
+  free(mine);
+  free(got);
+}
+
 int main(int argc, char** argv) {
   check_begin(&argc, &argv);
   MPI_Comm half, kept;
@@ -157,6 +201,7 @@ int main(int argc, char** argv) {
   if (argc > 1) {
     check_as_new(MPI_COMM_WORLD);
     check_memory(MPI_COMM_WORLD);
+    check_own_memory(MPI_COMM_WORLD);
   }
   /* The communicator `kept` and MPI_COMM_WORLD end with the MPI. */
   return check_end("again");
