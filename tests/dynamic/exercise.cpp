@@ -82,6 +82,11 @@ struct Memory {
 
 void words(const Members& all) {
   const Memory memory(all, static_cast<size_t>(all.size) * sizeof(uint64_t));
+  for (mob_rank_t to = 0; to < all.size; ++to) {
+    void* pointer = nullptr;
+    const bool is_mapped = mob_ptr(all.number(to), memory.at(all.number(to)), &pointer) == MOB_OK;
+    EXPECT(is_mapped == (mob_is_host_mate(all.number(to)) == 1));
+  }
   // Twice: the second time inlined.
   for (int round = 0; round < 2; ++round) {
     for (mob_rank_t to = 0; to < all.size; ++to) {

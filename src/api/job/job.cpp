@@ -8,6 +8,7 @@
 #include "api/check.h"
 #include "api/version.h"
 #include "base/log.h"
+#include "engine/guests.h"
 #include "os/file/standard_descriptors.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
@@ -81,7 +82,8 @@ mob_rank_t mob_host_rank() {
 
 int mob_is_host_mate(mob_rank_t rank) {
   if (const mob_status_t status = check_rank("mob_is_host_mate", rank)) return status;
-  return engine::engine().peers().is_here(rank) ? 1 : 0;
+  const engine::EngineOf of = engine::engine_of(rank);
+  return of.engine.peers().is_here(of.rank) ? 1 : 0;
 }
 
 mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank) {
