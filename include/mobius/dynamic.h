@@ -18,10 +18,14 @@
  * processes that the job began with, number and rank in the world are the same. mob_team_number()
  * gives the number of a member of a team.
  *
- * mob_spawn() works in jobs on one host or on virtual hosts (`mobius run --virtual-hosts`), ports
- * in all jobs; the ranks are processes. Where `mobius run` started the job, its launcher starts the
- * new processes, too. Otherwise the root does: they share its standard output and error, and are
- * killed when its process ends.
+ * The ranks are processes. Where `mobius run` started the job, its launcher starts the new
+ * processes, too. Otherwise, on one host, the root does: they share its standard output and error,
+ * and are killed when its process ends.
+ *
+ * *On several real hosts* the launcher of the job has to start them: `mobius run --hosts`, prterun
+ * and Open MPI's mpirun do. There the new processes are a job of their own that connects with the
+ * team, and what is said below of jobs that connect holds instead: numbers are per job, also that
+ * of mob_rank(), and memory is reached that is exposed or allocated on merged teams.
  *
  * *Jobs that connect.* Two jobs that know nothing of each other connect by a *port*: one opens it
  * and accepts, the other connects. mob_join() does the same for two processes that have a socket
@@ -91,9 +95,11 @@ typedef struct mob_spawn_options {
  * @param options   null: the defaults. `root` must be the same in all members
  * @param children  out: the bridge to the new processes; mob_bridge_disconnect() frees it
  * @return MOB_OK; MOB_ERR_STATE (outside init … finalize, in a message handler, or in a job that
- *         cannot spawn: on real hosts, or of threads); MOB_ERR_HANDLE (`team`);
- *         MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root` or `beside`); MOB_ERR_RANGE (more
- *         processes than the job can have, MOBIUS_MAX_PROCESSES); MOB_ERR_MEMORY; MOB_ERR_SYSTEM
+ *         cannot spawn: of threads, or on several real hosts if its launcher starts no more
+ *         processes or with hooks; or on these after 15 bridges that were not disconnected);
+ *         MOB_ERR_HANDLE (`team`); MOB_ERR_ARGUMENT; MOB_ERR_RANK (`root` or `beside`);
+ *         MOB_ERR_RANGE (more processes than the job can have: MOBIUS_MAX_PROCESSES, or 16000 on
+ *         several real hosts); MOB_ERR_MEMORY; MOB_ERR_SYSTEM
  *         (the program cannot be started: the text has the process, the program and the reason);
  *         MOB_ERR_PEER (a new process ended before all had joined, or did not call mob_init()
  *         within MOBIUS_JOIN_SECONDS; or a member of the team died). After an error no process of

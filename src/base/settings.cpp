@@ -167,6 +167,11 @@ constexpr SettingInfo kTable[] = {
      "Key of the job; `mobius run` sets it for the processes that it starts."},
     {"MOBIUS_RANK", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Rank in the job; `mobius run` sets it for the processes that it starts."},
+    {"MOBIUS_PARENT", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
+     "Where a process connects that mob_spawn() has started on real hosts; mob_spawn() sets it."},
+    {"MOBIUS_TAG", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
+     "The launcher marks the output of processes, also of those that are spawned; `mobius run "
+     "--hosts` sets it."},
     {"MOBIUS_CC", SettingType::kText, "", "cc", 0, 0, nullptr, SettingRole::kUser,
      "C compiler that mobcc and moblapicc call, with arguments if needed."},
     {"MOBIUS_CXX", SettingType::kText, "", "c++", 0, 0, nullptr, SettingRole::kUser,

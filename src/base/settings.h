@@ -49,6 +49,8 @@ enum class SettingId : unsigned {
   kYields,
   kJob,
   kRank,
+  kParent,
+  kTag,
   kCc,
   kCxx,
   kFc,

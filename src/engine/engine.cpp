@@ -64,11 +64,7 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
                   peers_.rank());
   }
   status = without_exceptions("mob_init", [&] { return open(seat); });
-  if (status != MOB_OK) {
-    progress_.stop();
-    close();
-    peers_.job().abandon();
-  }
+  if (status != MOB_OK) abandon();
   return status;
 }
 
@@ -88,12 +84,14 @@ mob_status_t Engine::start_as_guest(const GuestSeat& seat) {
   segment_.leave_remapped();
   status = without_exceptions("mob_connect", [&] { return open(nullptr, &seat); });
   if (status == MOB_OK) status = progress_.require();
-  if (status != MOB_OK) {
-    progress_.stop();
-    close();
-    peers_.job().abandon();
-  }
+  if (status != MOB_OK) abandon();
   return status;
+}
+
+void Engine::abandon() {
+  progress_.stop();
+  close();
+  peers_.job().abandon();
 }
 
 // A process that fails reports it to its local peers when they next meet, and skips the meeting of

@@ -128,6 +128,9 @@ class Engine {
   // is a process. Such a rank may join with the processes of an MPI communicator.
   mob_status_t start(const char* const* environment, const ThreadSeat* seat,
                      const job::mpi::Communicator* communicator);
+  // In place of end_calls(), start_leaving() and stop(): the job ends, too, where others may wait
+  // for this process.
+  void abandon();
   // What an engine needs that joins another job, as a guest (guests.h).
   struct GuestSeat {
     const std::vector<mob_rank_t>* public_numbers;

@@ -64,6 +64,7 @@ constinit std::array<std::atomic<Guest*>, kMostGuests + 1> guests{};
 constinit std::atomic<int> guests_live = 0;
 constinit std::atomic<size_t> guests_end = 0;
 constinit std::atomic<bool> guests_ever = false;
+constinit std::atomic<uint64_t> parent_by_launcher = 0;
 
 mob_status_t complete_in_others(const char* call, const Engine& here) {
   mob_status_t first = MOB_OK;
@@ -283,6 +284,9 @@ void remove_guest(Engine& engine, bool all_met) {
   // Inlined operations do not reach the window any more.
   for (const mob_rank_t rank : guest->public_numbers) {
     if (rank >= 0) target_forget_all(rank, guest->base, guest->bytes);
+  }
+  if (tag_of_handle(parent_by_launcher.load(std::memory_order_relaxed)) == tag) {
+    parent_by_launcher.store(0, std::memory_order_relaxed);
   }
   engine.stop(all_met);
   ReservedTag::give_back(tag);

@@ -29,6 +29,7 @@
 
 #include "engine/engine.h"
 #include "engine/network/thread_pause.h"
+#include "job/bootstrap/launched_job.h"
 #include "job/port.h"
 
 namespace mobius::engine {
@@ -72,7 +73,8 @@ struct Guest {
   size_t bytes = 0;
   std::vector<WindowPlace> windows;  // where each of `own` has it
   bool is_meeting = false;
-  job::Secret id{};  // of a meeting, the same in all its processes
+  job::Secret id{};                  // of a meeting, the same in all its processes
+  std::unique_ptr<job::JobTie> tie;  // to the other job, if a launcher started one for the other
 };
 
 // The guests of this process, by the tag of their handles; the first has none.
@@ -165,6 +167,13 @@ mob_status_t connect_to_port(const char* call, Team& team, mob_rank_t root, mob_
 mob_status_t accept_at_port(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
                             Bridges& bridges, job::Port* port, uint64_t seconds, uint64_t* handle,
                             const std::function<mob_status_t()>& look = {});
+// In a job on several hosts that cannot grow: has the launcher start processes as a job of their
+// own, which connects with the team. As Bridges::spawn(). Each of them calls connect_to_parent() in
+// mob_init(), which makes its end of the bridge.
+mob_status_t spawn_by_launcher(const char* call, Team& team, mob_rank_t root, mob_status_t mine,
+                               const Bridges::Wish& wish, uint64_t* handle);
+mob_status_t connect_to_parent();
+extern std::atomic<uint64_t> parent_by_launcher;  // that end; 0 if there is none
 // Ends the bridge of a guest, and the guest. Collective over all processes of the bridge.
 mob_status_t disconnect_guest(const char* call, uint64_t handle);
 // The engines of all guests. All processes have those that they share in the same order.

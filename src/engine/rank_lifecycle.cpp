@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/common/out_of_memory.h"
 #include "engine/engine.h"
 #include "engine/guests.h"
 
@@ -188,6 +189,21 @@ mob_status_t act_for(mob_rank_t rank) {
                     kCall, rank);
 }
 
+namespace {
+
+// The process has joined its job, but not the one that spawned it. The error stays.
+void give_up_start() {
+  process_state.store(State::kBefore, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(live_mutex);
+    if (--live_ranks == 0) set_size(0);
+  }
+  process_engine.kept->abandon();
+  process_engine.kept.reset();
+}
+
+}  // namespace
+
 mob_status_t engine_start(const job::mpi::Communicator* communicator) {
   static const int watched = pthread_atfork(nullptr, nullptr, leave_as_child);
   if (watched != 0) {
@@ -212,10 +228,12 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
   if (thread_rank.seat != nullptr) {
     thread_engine = place.get();
     thread_rank.state = State::kLive;
-  } else {
-    process_state.store(State::kLive, std::memory_order_relaxed);
+    return MOB_OK;
   }
-  return MOB_OK;
+  process_state.store(State::kLive, std::memory_order_relaxed);
+  const mob_status_t status = without_exceptions("mob_init", [] { return connect_to_parent(); });
+  if (status != MOB_OK) give_up_start();
+  return status;
 }
 
 void learn_numbers() {

@@ -101,6 +101,9 @@ class Job {
   bool can_grow() const {
     return hosts_ == 1 || (directory_ != nullptr && directory_->worlds() != nullptr);
   }
+  // Whether the launcher can start processes for it as a job of their own, and has them started
+  // (bootstrap/directory.h).
+  bool launches() const { return directory_ != nullptr && directory_->launches(); }
   // The record of a spawn, by the number of its first process. On several hosts this is the one of
   // the whole job.
   World& world(mob_rank_t first) const {

@@ -36,14 +36,20 @@ mob_status_t check_bridge(const char* call, mob_bridge_t bridge, Bridge** result
               call, static_cast<void*>(bridge));
 }
 
-// Whether this job can get more processes.
+// Whether this job can get more processes, or its launcher starts some for it.
 mob_status_t check_can_grow(const char* call) {
   job::Job& job = engine::engine().peers().job();
   if (!job.can_grow()) {
-    return fail(MOB_ERR_STATE,
-                "%s: this job is on several hosts; a job on one host can spawn, or one on virtual "
-                "hosts (mobius run --virtual-hosts). Start another job and connect with it instead "
-                "(mob_port_open)",
+    if (!job.launches()) {
+      return fail(
+          MOB_ERR_STATE,
+          "%s: this job is on several hosts, and its launcher starts no more processes; "
+          "`mobius run --hosts`, prterun and Open MPI's mpirun do. Or start another job and "
+          "connect with it (mob_port_open)",
+          call);
+    }
+    if (!engine::engine().instrumentation().hooked()) return MOB_OK;
+    return fail(MOB_ERR_STATE, "%s: not with hooks in a job on several hosts; unset MOBIUS_HOOKS",
                 call);
   }
   if (job.host().control().header.window_bytes.load(std::memory_order_relaxed) != 0) return MOB_OK;
@@ -63,7 +69,9 @@ std::vector<std::string> environment_of(const char* const* changes) {
   };
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view name = name_of(*entry);
-    if (name != job::kJobVariable && name != job::kRankVariable) result.emplace_back(*entry);
+    if (name != job::kJobVariable && name != job::kRankVariable && name != job::kParentVariable) {
+      result.emplace_back(*entry);
+    }
   }
   for (; changes != nullptr && *changes != nullptr; ++changes) set(*changes);
   return result;
@@ -82,17 +90,16 @@ mob_status_t find_folder(const char* call, const char* wanted, std::string* fold
 
 // The host of each process.
 mob_status_t find_hosts(const char* call, mob_rank_t count, const mob_rank_t* beside,
-                        std::vector<int32_t>* hosts) {
+                        Bridges::Wish* wish) {
   engine::Peers& peers = engine::engine().peers();
-  const int32_t own = peers.job().own_host();
-  hosts->assign(static_cast<size_t>(count), own);
-  for (mob_rank_t i = 0; beside != nullptr && i < count; ++i) {
-    const mob_rank_t rank = beside[i];
+  for (mob_rank_t i = 0; i < count; ++i) {
+    const mob_rank_t rank = beside != nullptr ? beside[i] : peers.rank();
     if (rank < 0 || rank >= peers.bound() || !peers.is_connected(rank)) {
       return fail(MOB_ERR_RANK, "%s: process %d is to start beside rank %d, which is not there",
                   call, i, rank);
     }
-    (*hosts)[static_cast<size_t>(i)] = peers.job().place_of(rank).host;
+    wish->beside.push_back(rank);
+    wish->hosts.push_back(peers.job().place_of(rank).host);
   }
   return MOB_OK;
 }
@@ -117,7 +124,7 @@ mob_status_t make_wish(const char* call, const char* program, const char* const*
   request.arguments.emplace_back(program);
   for (; argv != nullptr && *argv != nullptr; ++argv) request.arguments.emplace_back(*argv);
   request.environment = environment_of(options.environment);
-  if (const mob_status_t status = find_hosts(call, count, options.beside, &wish->hosts)) {
+  if (const mob_status_t status = find_hosts(call, count, options.beside, wish)) {
     return status;
   }
   wish->count = count;
@@ -157,6 +164,9 @@ mob_status_t mob_spawn(mob_team_t team, const char* program, const char* const* 
     if (mine == MOB_OK && parents->rank() == chosen.root) {
       mine = make_wish(kCall, program, argv, count, chosen, &wish);
     }
+    if (!engine::engine().peers().job().can_grow()) {
+      return engine::spawn_by_launcher(kCall, *parents, chosen.root, mine, wish, &handle);
+    }
     return engine::engine_of_object(team).bridges().spawn(kCall, *parents, chosen.root, mine, wish,
                                                           &handle);
   });
@@ -167,7 +177,8 @@ mob_status_t mob_spawn(mob_team_t team, const char* program, const char* const* 
 
 mob_bridge_t mob_parent() {
   if (api::check_live("mob_parent") != MOB_OK) return MOB_BRIDGE_NONE;
-  return bridge_handle(engine::engine().bridges().parent());
+  const uint64_t spawner = engine::parent_by_launcher.load(std::memory_order_relaxed);
+  return bridge_handle(spawner != 0 ? spawner : engine::engine().bridges().parent());
 }
 
 mob_rank_t mob_bridge_others(mob_bridge_t bridge, mob_rank_t* numbers) {

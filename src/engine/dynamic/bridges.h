@@ -31,8 +31,9 @@ class Bridges {
   struct Wish {
     job::SpawnRequest request;
     mob_rank_t count = 0;
-    mob_rank_t least = 0;        // 1 or count
-    std::vector<int32_t> hosts;  // of each process, in a job on several hosts
+    mob_rank_t least = 0;            // 1 or count
+    std::vector<int32_t> hosts;      // of each process, in a job on several hosts
+    std::vector<mob_rank_t> beside;  // for each process one of this job on its host
   };
 
   // Starts processes and makes a bridge between the team and them. Collective over the team, with

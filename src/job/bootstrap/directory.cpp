@@ -12,6 +12,11 @@ mob_status_t Directory::make_room(mob_rank_t, mob_rank_t) {
   return base::fail(MOB_ERR_STATE, "this job on several hosts cannot get more processes");
 }
 
+mob_status_t Directory::launch(const LaunchOrder&, std::string_view,
+                               std::unique_ptr<LaunchedJob>*) {
+  return base::fail(MOB_ERR_STATE, "the launcher of this job starts no processes for it");
+}
+
 void report_end_of_job() {
   utsname host = {};
   uname(&host);

@@ -8,9 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "job/bootstrap/launched_job.h"
 
 namespace mobius::job {
 
@@ -50,6 +54,15 @@ class Directory {
   virtual int worlds_segment() const { return -1; }
   // Reserves what `count` more processes from number `first` on need here.
   virtual mob_status_t make_room(mob_rank_t first, mob_rank_t count);
+  // Whether the launcher can start processes for this job on its hosts, as a job of their own.
+  virtual bool launches() { return false; }
+  // Has it do so; does not wait until they run. The processes find `parent` in MOBIUS_PARENT.
+  virtual mob_status_t launch(const LaunchOrder& order, std::string_view parent,
+                              std::unique_ptr<LaunchedJob>* launched);
+  // If launch() of another job started this process, and no program ran in it before: what that one
+  // has given as `parent`, of what MOBIUS_PARENT says; and a tie to that job. Else empty.
+  virtual std::string parent(std::string_view, std::unique_ptr<JobTie>*) { return {}; }
+
   // Whether a process is of this one's world, or of one that a bridge connects with it.
   virtual bool is_connected(mob_rank_t) { return true; }
   // Reports that this process comes to its end and uses nothing of others any more.

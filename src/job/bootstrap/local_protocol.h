@@ -47,6 +47,7 @@ inline constexpr uint32_t kProtocolMagic = 0x314d424f;  // "OBM1"
 inline constexpr uint32_t kProtocolVersion = 3;
 inline constexpr const char* kJobVariable = "MOBIUS_JOB";
 inline constexpr const char* kRankVariable = "MOBIUS_RANK";
+inline constexpr const char* kParentVariable = "MOBIUS_PARENT";
 
 enum class MessageType : uint32_t {
   kHello = 1,

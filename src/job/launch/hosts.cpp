@@ -149,7 +149,10 @@ std::vector<std::string> host_command(const HostLauncher& launcher,
 }
 
 int run_on_hosts(const RunOptions& options) {
-  const Environment environment(environ, options.environment);
+  std::vector<std::string> changes = options.environment;
+  // Processes that ranks spawn are marked, too.
+  if (options.tag) changes.emplace_back("MOBIUS_TAG=1");
+  const Environment environment(environ, changes);
   base::Settings settings;
   if (settings.load(environment.common()) != MOB_OK) {
     say("{}", mob_last_error());

@@ -19,6 +19,8 @@
 #include "base/status.h"
 #include "job/bootstrap/pmix/pmix_events.h"
 #include "job/bootstrap/pmix/pmix_library.h"
+#include "job/bootstrap/pmix/pmix_spawn.h"
+#include "job/bootstrap/pmix/pmix_values.h"
 
 namespace mobius::job::pmix {
 namespace {
@@ -27,48 +29,6 @@ using base::fail;
 
 // Set while this process is connected.
 std::atomic<const Library*> connected{nullptr};
-
-pmix_value_t value_of(bool truth) {
-  pmix_value_t value{};
-  value.type = PMIX_BOOL;
-  value.data.flag = truth;
-  return value;
-}
-
-pmix_value_t scope_value(pmix_scope_t scope) {
-  pmix_value_t value{};
-  value.type = PMIX_SCOPE;
-  value.data.scope = scope;
-  return value;
-}
-
-pmix_info_t instruction(const char* key, const pmix_value_t& value) {
-  pmix_info_t info{};
-  std::strncpy(info.key, key, PMIX_MAX_KEYLEN);
-  info.value = value;
-  return info;
-}
-
-class Value {
- public:
-  Value() = default;
-  Value(const Value&) = delete;
-  Value& operator=(const Value&) = delete;
-  // Of the types that are used here, these two own memory.
-  ~Value() {
-    if (value_ == nullptr) return;
-    if (value_->type == PMIX_STRING) std::free(value_->data.string);
-    if (value_->type == PMIX_BYTE_OBJECT) std::free(value_->data.bo.bytes);
-    std::free(value_);
-  }
-
-  pmix_value_t** out() { return &value_; }
-  const pmix_value_t* operator->() const { return value_; }
-  bool is(pmix_data_type_t type) const { return value_ != nullptr && value_->type == type; }
-
- private:
-  pmix_value_t* value_ = nullptr;
-};
 
 // State of one fence, shared by the waiter and PMIx.
 struct Fence {
@@ -118,6 +78,14 @@ class PmixDirectory final : public Directory {
   bool is_dead(mob_rank_t rank) override;
   bool has_left(mob_rank_t /*rank*/) override { return false; }
   void leave() override;
+  bool launches() override { return true; }
+  mob_status_t launch(const LaunchOrder& order, std::string_view parent,
+                      std::unique_ptr<LaunchedJob>* launched) override {
+    return pmix::launch(library_, self_, order, parent, launched);
+  }
+  std::string parent(std::string_view text, std::unique_ptr<JobTie>* tie) override {
+    return program_ == 1 ? find_parent(library_, self_, text, tie) : std::string{};
+  }
 
  private:
   mob_status_t fail_pmix(const char* what, pmix_status_t status) const;
@@ -166,9 +134,9 @@ pmix_proc_t PmixDirectory::all() const {
 
 void PmixDirectory::listen(bool survive) {
   begin_events(self_, survive);
-  pmix_status_t events[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED,
-                            PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
-                            PMIX_ERR_PROC_KILLED_BY_CMD};
+  pmix_status_t events[] = {PMIX_ERR_LOST_CONNECTION,    PMIX_ERR_PROC_ABORTED,
+                            PMIX_ERR_PROC_TERM_WO_SYNC,  PMIX_ERR_PROC_ABORTED_BY_SIG,
+                            PMIX_ERR_PROC_KILLED_BY_CMD, PMIX_EVENT_JOB_END};
   // Failure is no error: the launcher may end the job by itself.
   handler_ = library_.register_event_handler(events, std::size(events), nullptr, 0, on_event,
                                              nullptr, nullptr);

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/log.h"
@@ -17,12 +19,21 @@ namespace {
 
 using base::fail;
 
+// The launcher reports the ends of all jobs that it has started, and so many are kept.
+constexpr size_t kMostEnds = 1024;
+struct NamedEnd {
+  std::string job;
+  JobEnd end;
+};
+
 struct Events {
   std::mutex mutex;
   bool listening = false;  // connected, and not leaving
   bool survive = false;
   bool server_is_gone = false;
   std::vector<mob_rank_t> dead;
+  std::deque<NamedEnd> ends;
+  std::vector<std::string> tied;  // names of jobs
   pmix_nspace_t job{};
 };
 
@@ -52,6 +63,32 @@ bool is_of(const pmix_proc_t& process, const pmix_nspace_t& job) {
   return std::strncmp(process.nspace, job, PMIX_MAX_NSLEN) == 0;
 }
 
+// Ends this process if the end of the other job is an error and it is tied to it. The caller holds
+// the mutex.
+void follow(const Events& known, const NamedEnd& other) {
+  if (other.end.code == 0 || known.survive || !known.listening) return;
+  if (std::ranges::find(known.tied, other.job) == known.tied.end()) return;
+  base::log(base::LogLevel::kError,
+            "a job that a spawn has connected with this one has ended by an error (%d), so this "
+            "process ends, too (MOBIUS_ON_DEATH=error: it would go on)",
+            other.end.code);
+  _exit(other.end.code > 0 && other.end.code < 256 ? other.end.code : 1);
+}
+
+// The caller holds the mutex.
+void note_end(Events& known, const pmix_proc_t& who, const pmix_info_t* info, size_t info_count) {
+  NamedEnd found{std::string(who.nspace, strnlen(who.nspace, PMIX_MAX_NSLEN)), {}};
+  if (who.rank <= INT32_MAX) found.end.rank = static_cast<mob_rank_t>(who.rank);
+  for (size_t i = 0; i < info_count; ++i) {
+    if (std::strncmp(info[i].key, PMIX_JOB_TERM_STATUS, PMIX_MAX_KEYLEN) == 0) {
+      found.end.code = info[i].value.data.status;
+    }
+  }
+  if (known.ends.size() >= kMostEnds) known.ends.pop_front();
+  known.ends.push_back(std::move(found));
+  follow(known, known.ends.back());
+}
+
 // The caller holds the mutex.
 void note(Events& known, pmix_status_t event, const pmix_proc_t* source, const pmix_info_t* info,
           size_t info_count) {
@@ -68,6 +105,7 @@ void note(Events& known, pmix_status_t event, const pmix_proc_t* source, const p
     }
   }
   const pmix_proc_t* who = affected(source, info, info_count);
+  if (event == PMIX_EVENT_JOB_END && who != nullptr) note_end(known, *who, info, info_count);
   if (is_death(event) && who != nullptr && is_of(*who, known.job) && who->rank <= INT32_MAX) {
     known.dead.push_back(static_cast<mob_rank_t>(who->rank));
   }
@@ -82,6 +120,8 @@ void begin_events(const pmix_proc_t& self, bool survive) {
   known.survive = survive;
   known.server_is_gone = false;
   known.dead.clear();
+  known.ends.clear();
+  known.tied.clear();
   known.listening = true;
 }
 
@@ -119,6 +159,31 @@ bool is_reported_dead(mob_rank_t rank) {
   Events& known = events();
   const std::lock_guard lock(known.mutex);
   return std::ranges::find(known.dead, rank) != known.dead.end();
+}
+
+bool has_ended(const char* job, JobEnd* end) {
+  Events& known = events();
+  const std::lock_guard lock(known.mutex);
+  const auto found = std::ranges::find(known.ends, job, &NamedEnd::job);
+  if (found == known.ends.end()) return false;
+  *end = found->end;
+  return true;
+}
+
+void tie_to(const char* job) {
+  Events& known = events();
+  const std::lock_guard lock(known.mutex);
+  known.tied.emplace_back(job);
+  for (const NamedEnd& each : known.ends) {
+    if (each.job == job) follow(known, each);
+  }
+}
+
+void untie(const char* job) {
+  Events& known = events();
+  const std::lock_guard lock(known.mutex);
+  const auto found = std::ranges::find(known.tied, job);
+  if (found != known.tied.end()) known.tied.erase(found);
 }
 
 }  // namespace mobius::job::pmix

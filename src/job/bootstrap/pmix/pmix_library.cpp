@@ -26,6 +26,8 @@ bool find_all(void* handle, Library* found) {
          find(handle, "PMIx_Fence_nb", &found->fence_nb) && find(handle, "PMIx_Get", &found->get) &&
          find(handle, "PMIx_Register_event_handler", &found->register_event_handler) &&
          find(handle, "PMIx_Deregister_event_handler", &found->deregister_event_handler) &&
+         find(handle, "PMIx_Spawn_nb", &found->spawn_nb) &&
+         find(handle, "PMIx_Job_control_nb", &found->job_control_nb) &&
          find(handle, "PMIx_Error_string", &found->error_string) &&
          find(handle, "PMIx_Get_version", &found->get_version);
 }

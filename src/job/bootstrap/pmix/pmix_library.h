@@ -20,6 +20,8 @@ struct Library {
   decltype(&PMIx_Get) get;
   decltype(&PMIx_Register_event_handler) register_event_handler;
   decltype(&PMIx_Deregister_event_handler) deregister_event_handler;
+  decltype(&PMIx_Spawn_nb) spawn_nb;
+  decltype(&PMIx_Job_control_nb) job_control_nb;
   decltype(&PMIx_Error_string) error_string;
   decltype(&PMIx_Get_version) get_version;
 };

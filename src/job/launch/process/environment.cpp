@@ -18,7 +18,8 @@ Environment::Environment(char* const* inherited, const std::vector<std::string>&
   }
   for (char* const* entry = inherited; *entry != nullptr; ++entry) {
     const std::string_view name = name_of(*entry);
-    bool dropped = name == job::kJobVariable || name == job::kRankVariable;
+    bool dropped =
+        name == job::kJobVariable || name == job::kRankVariable || name == job::kParentVariable;
     for (const std::string& change : changes_) dropped = dropped || name == name_of(change);
     if (!dropped) entries_.push_back(*entry);
   }

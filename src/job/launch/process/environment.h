@@ -20,7 +20,8 @@ class Environment {
   // Null when the variable is not set.
   const char* get(std::string_view name) const;
 
-  // Without MOBIUS_JOB and MOBIUS_RANK, which belong to a job that the launcher itself is part of.
+  // Without MOBIUS_JOB, MOBIUS_RANK and MOBIUS_PARENT, which belong to a job that the launcher
+  // itself is part of.
   const char* const* common() const { return entries_.data(); }
 
   // Valid until the next call.

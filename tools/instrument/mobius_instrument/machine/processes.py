@@ -47,6 +47,8 @@ _JOB_NAMES: Final = frozenset(
     (
         "MOBIUS_JOB",
         "MOBIUS_RANK",
+        "MOBIUS_PARENT",
+        "MOBIUS_TAG",
         "MOBIUS_HOME_BIN",
         "MOBIUS_HOME_CACHE",
         "MOBIUS_SUITE_SOURCES",
