@@ -81,9 +81,8 @@ def _lines(analysis: Analysis, operation: str) -> list[Line]:
 
 def html(screen: FirstScreen) -> str:
     """The verdict, the table and the pictures."""
-    parts = (
-        [f'<p class="lead">{escape(" ".join(screen.sentences))}</p>'] if screen.sentences else []
-    )
+    lines = "<br> ".join(map(escape, screen.sentences))
+    parts = [f'<p class="lead">{lines}</p>'] if screen.sentences else []
     if screen.questions:
         parts.append(_table(screen))
     if screen.pictures:
