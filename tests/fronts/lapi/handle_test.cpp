@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <thread>
 
 #include "fixture.h"
@@ -202,6 +204,39 @@ TEST(Handles, EndThoughACompletionHandlerStays) {
   ok(LAPI_Term(other));
   may_end = true;
   poll_until(handler_ended);
+  gfence();
+}
+
+std::chrono::nanoseconds own_processor_time() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// Takes more than a second, as on a machine that has other work, and computes in between.
+void compute(lapi_handle_t* hndl, void*) {
+  handler_began = true;
+  for (int part = 0; part < 3; ++part) {
+    const auto begin = own_processor_time();
+    while (own_processor_time() - begin < std::chrono::milliseconds(100)) {
+    }
+    usleep(350000);
+  }
+  ok(LAPI_Fence(*hndl));
+  handler_ended = true;
+}
+void* compute_later(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_t** comp_h,
+                    void**) {
+  *comp_h = compute;
+  return nullptr;
+}
+
+TEST(Handles, EndAfterACompletionHandlerThatComputes) {
+  handler_began = handler_ended = false;
+  const lapi_handle_t other = open_and_send(compute_later);
+  poll_until(handler_began);
+  ok(LAPI_Term(other));
+  EXPECT_TRUE(handler_ended);
   gfence();
 }
 

@@ -5,6 +5,7 @@
 
 #include <lapi.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -27,7 +28,8 @@ class CompletionThreads {
   // Any thread may call it, also in handlers. If no thread can be started, it runs the work itself.
   void add(Work work);
   // Waits until all added work has been run, but for the work that called this function. Gives up
-  // when none of it ends for a second: a handler may be blocked for ever.
+  // when none of it ends or computes for a second, since a handler may be blocked for ever, and
+  // when it has computed for a second of processor time since the last piece ended.
   void drain();
   // Discards work that has not begun, and ends the threads. One that still runs work ends after it.
   void close();
@@ -48,6 +50,8 @@ class CompletionThreads {
     static void* main(void* start);
     void work(size_t index);
     bool start_one();
+    // Of all threads but the caller. The mutex is held.
+    std::chrono::nanoseconds processor_time() const;
 
     std::mutex mutex;
     std::condition_variable changed;
