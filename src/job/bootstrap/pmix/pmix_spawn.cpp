@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -104,6 +106,19 @@ struct Request {
   }
 };
 
+// Open MPI 4 names jobs by numbers, of which all that one mpirun has started share the upper bits.
+bool is_of_open_mpi(const std::string& job, uint64_t* number) {
+  const char* const end = job.data() + job.size();
+  const auto [rest, error] = std::from_chars(job.data(), end, *number);
+  return error == std::errc() && rest == end;
+}
+
+// Open MPI 4 would end the parents' job, too, and does not report the end.
+bool can_end(const std::string& job) {
+  uint64_t number = 0;
+  return !job.empty() && !is_of_open_mpi(job, &number);
+}
+
 void end_job(const Library& library, const std::string& job) {
   pmix_proc_t all{};
   std::strncpy(all.nspace, job.c_str(), PMIX_MAX_NSLEN);
@@ -126,7 +141,7 @@ void on_answer(pmix_status_t status, char* job, void* data) {
   request.answered_ns = os::now_ns();
   request.status = status;
   if (job != nullptr) request.job.assign(job, strnlen(job, PMIX_MAX_NSLEN));
-  if (request.is_given_up && !request.job.empty()) end_job(request.library, request.job);
+  if (request.is_given_up && can_end(request.job)) end_job(request.library, request.job);
 }
 
 class PmixTie final : public JobTie {
@@ -202,7 +217,7 @@ void PmixJob::end(const std::function<void()>& work) {
     const std::lock_guard lock(request_->mutex);
     request_->is_given_up = true;
     if (request_->is_answered) {
-      if (request_->job.empty() || request_->status != PMIX_SUCCESS) return;
+      if (request_->status != PMIX_SUCCESS || !can_end(request_->job)) return;
       end_job(request_->library, request_->job);
     }
   }
@@ -269,6 +284,16 @@ pmix_app_t make_app(const LaunchOrder& order, mob_rank_t count, const std::strin
   return app;
 }
 
+// Whether one mpirun of Open MPI 4 has started both jobs. Its servers do not tell who spawned a
+// job.
+bool is_sibling_of_open_mpi(const std::string& own, const std::string& other) {
+  constexpr unsigned kBitsInOneLaunch = 16;
+  uint64_t first = 0;
+  uint64_t second = 0;
+  return is_of_open_mpi(own, &first) && is_of_open_mpi(other, &second) && first != second &&
+         first >> kBitsInOneLaunch == second >> kBitsInOneLaunch;
+}
+
 }  // namespace
 
 mob_status_t launch(const Library& library, const pmix_proc_t& self, const LaunchOrder& order,
@@ -313,12 +338,13 @@ std::string find_parent(const Library& library, const pmix_proc_t& self, std::st
                         std::unique_ptr<JobTie>* tie) {
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos) return {};
+  const std::string parent(text.substr(0, slash));
   Value value;
-  if (library.get(&self, PMIX_PARENT_ID, nullptr, 0, value.out()) != PMIX_SUCCESS ||
-      !value.is(PMIX_PROC) || text.substr(0, slash) != value->data.proc->nspace) {
-    return {};
-  }
-  *tie = std::make_unique<PmixTie>(std::string(text.substr(0, slash)));
+  const bool is_told = library.get(&self, PMIX_PARENT_ID, nullptr, 0, value.out()) == PMIX_SUCCESS;
+  const bool is_child = is_told ? value.is(PMIX_PROC) && parent == value->data.proc->nspace
+                                : is_sibling_of_open_mpi(self.nspace, parent);
+  if (!is_child) return {};
+  *tie = std::make_unique<PmixTie>(parent);
   return std::string(text.substr(slash + 1));
 }
 
