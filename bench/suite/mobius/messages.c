@@ -58,7 +58,8 @@ static int exchange(suite_window_t* window, const suite_type_t* type, int to, in
                 window->bases[to] + suite_flag(window, window->comm->rank)));
   }
   if (from == SUITE_NOBODY) return MOB_OK;
-  return await_count((uint64_t*)(window->base + suite_flag(window, from)), ++window->seen[from]);
+  const void* count = window->base + suite_flag(window, from);
+  return await_count(count, ++window->seen[from]);
 }
 
 static SUITE_INLINE int turn(suite_spot_t* spot) {

@@ -114,12 +114,14 @@ bool Remaps::leave(uintptr_t address) {
   if (found->second.region.bytes == 0) return false;
   auto removed = moved_.extract(found);
   const Moved& moved = removed.mapped();
+  bool stays = false;
   try {
     publish();
-    if (views_.revoke(address, moved.end - address) == MOB_OK && keep(moved)) return true;
+    stays = views_.revoke(address, moved.end - address) == MOB_OK && keep(moved);
   } catch (const std::bad_alloc&) {
-    // The caller asks for remove() then, which says so.
+    stays = false;  // the caller asks for remove() then, which says so
   }
+  if (stays) return true;
   moved_.insert(std::move(removed));
   publish();
   return false;
