@@ -139,9 +139,9 @@ class Moving : public testing::Test {
     close(file_);
   }
 
-  unsigned char* map(int flags, int file, size_t offset) const {
+  unsigned char* map(int flags, int file, size_t offset, void* where = nullptr) const {
     void* memory =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(offset));
+        mmap(where, bytes_, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(offset));
     EXPECT_NE(memory, MAP_FAILED);
     return static_cast<unsigned char*>(memory);
   }
@@ -294,6 +294,13 @@ TEST_F(Moving, AChildHasACopyUntilTheCopiesEnd) {
 }
 
 TEST_F(Moving, AreMappedASecondTimeOnlyWhereNothingIs) {
+  const auto heap = reinterpret_cast<uintptr_t>(sbrk(0));
+  const int on_stack = 0;
+  const uintptr_t stack = page_start(reinterpret_cast<uintptr_t>(&on_stack));
+  // The kernel may have put the pages where the stack may grow.
+  munmap(pages_, bytes_);
+  void* const between = reinterpret_cast<void*>(page_start(heap / 2 + stack / 2));
+  pages_ = map(MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0, between);
   EXPECT_FALSE(map_where_free(start(), bytes_, place()));
   EXPECT_FALSE(map_where_free(start() - page_, 2 * page_, place()));
   ASSERT_EQ(munmap(pages_, bytes_), 0);
@@ -304,9 +311,6 @@ TEST_F(Moving, AreMappedASecondTimeOnlyWhereNothingIs) {
   unmap(start(), bytes_);
   pages_ = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   // Nothing is mapped where the heap and the stack may grow, although those ranges are free.
-  const auto heap = reinterpret_cast<uintptr_t>(sbrk(0));
-  const int on_stack = 0;
-  const uintptr_t stack = page_start(reinterpret_cast<uintptr_t>(&on_stack));
   EXPECT_FALSE(map_where_free(page_start(heap) + (uintptr_t{1} << 30), page_, place()));
   EXPECT_FALSE(map_where_free(stack - (uintptr_t{1} << 30), page_, place()));
 }

@@ -25,6 +25,7 @@ case $language in
     ;;
 esac
 command -v "$compiler" >/dev/null || skip "no $compiler (Debian: lib$mpi-dev)"
+echo '#include <mpi.h>' | "mpicc.$mpi" -E -x c - >/dev/null 2>&1 || skip "no mpi.h (Debian: lib$mpi-dev)"
 command -v "${launch%% *}" >/dev/null || skip "no ${launch%% *} (Debian: $mpi or $mpi-bin)"
 for library in "ga-$mpi" "scalapack-$mpi" lapack blas; do
   "$compiler" "-print-file-name=lib$library.a" | grep -q / ||
