@@ -138,7 +138,9 @@ def test_locks_of_the_dead_between_hosts(launcher: Launcher, scenario: str) -> N
     assert done.returncode == 128 + signal.SIGKILL
 
 
-@pytest.mark.parametrize(("hosts", "step"), [(1, 1), (2, 7)])
+@pytest.mark.parametrize(
+    ("hosts", "step"), [(1, 3), (2, 7), pytest.param(1, 1, marks=pytest.mark.full)]
+)
 def test_all_hear_of_refused_memory_at_the_start(launcher: Launcher, hosts: int, step: int) -> None:
     program = Path(command()).parent / "no_memory"
     if not program.exists():

@@ -225,11 +225,12 @@ def test_conformance_on_two_hosts(bed: beds.Bed, names: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("memory", [[], ["--exposed"], ["--heap"]])
-def test_random_programs_on_two_hosts(bed: beds.Bed, memory: list[str]) -> None:
-    words = ["--bind-to", "none", RANDOM, "--programs", "300", "--seed", "900001", *memory]
+@pytest.mark.parametrize("programs", [100, pytest.param(1000, marks=pytest.mark.full)])
+def test_random_programs_on_two_hosts(bed: beds.Bed, programs: int, memory: list[str]) -> None:
+    words = ["--bind-to", "none", RANDOM, "--programs", str(programs), "--seed", "900001", *memory]
     done = run(mpirun(bed, "hosta:2,hostb:2", *words))
     assert done.code == 0, done.out[-2000:] + done.err[-2000:]
-    assert "300 programs" in done.out
+    assert f"{programs} programs" in done.out
 
 
 # Hydra's messages about processes that end without MPI_Finalize, on standard output.
