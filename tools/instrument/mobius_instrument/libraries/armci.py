@@ -126,7 +126,8 @@ def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library
         return missing(name, "ARMCI-MPI", "armci", no_launcher("mpiexec", place.mpicc))
     launcher = place.launcher
     text, failure = identify(place)
-    family, mpi_name, version = describe_version(text) if not failure else ("", "", "")
+    unknown = ("", name.removeprefix("armci-"), "")
+    family, mpi_name, version = unknown if failure else describe_version(text)
     label = " ".join(part for part in ("ARMCI-MPI over", mpi_name, version) if part)
     record = LibraryRecord(
         library=name, label=label, version=version, kind="armci", status="build-failed",
