@@ -27,8 +27,9 @@ namespace {
 
 using base::fail;
 
-// What the root asks of all members: whether their host can start the program. A launcher may never
-// answer where one cannot.
+// The root sends this to all members of the team, and each member looks whether its host can start
+// the program. The root does not leave that to the launcher, which may never answer where a host
+// cannot.
 struct Program {
   mob_status_t status = MOB_OK;
   char path[PATH_MAX] = {};
@@ -57,13 +58,14 @@ Ability ability_here(Engine& home, const Program& program) {
   return mine;
 }
 
-// What the root of a spawn does.
+// The root of a spawn uses this to have the processes started, and to watch the launcher's reports
+// on them until they have joined.
 class Launch {
  public:
   Launch(const char* call, Engine& home, const Bridges::Wish& wish)
       : call_(call), home_(home), wish_(wish), beside_(wish.beside) {}
 
-  // What all members look at. `parents`: the size of the team.
+  // Fills in the program that the root sends to the members. `parents`: the size of the team.
   void ask(mob_rank_t parents, Program* program) {
     const job::SpawnRequest& request = wish_.request;
     if (wish_.count > job::kMostRanks - parents) {

@@ -21,7 +21,8 @@ namespace mobius::job {
 class GatheredEntries {
  public:
   mob_status_t publish(std::string_view key, std::span<const unsigned char> value);
-  // What this process has published and not sent, in the format that take() reads.
+  // The entries that this process has published since its last forget_sent(), in the format that
+  // take() reads. A fence of the directory sends them to the other processes.
   const std::vector<unsigned char>& unsent() const { return unsent_; }
   void forget_sent() { unsent_.clear(); }
 

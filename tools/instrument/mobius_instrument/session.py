@@ -43,7 +43,8 @@ from mobius_instrument.steps import Step, plan_steps
 from mobius_instrument.turns.board import FIRST_ROUND, PLACES_OF_GROUP
 from mobius_instrument.turns.concert import Concert, Part
 
-# What experiments need that not every machine and command line has.
+# Some experiments need an option or packages. The instrument says so when the user asks for such an
+# experiment and no library here can be measured in it.
 _NEEDS: Final = {
     "schedule": "schedule needs --hosts",
     global_arrays.NAME: (

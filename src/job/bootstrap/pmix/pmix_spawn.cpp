@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -32,10 +33,16 @@ constexpr uint64_t kTellNs = 500'000'000;
 constexpr int kSignalled = 128;
 
 // PMIx may change or extend the lists of an application: all of their memory is of malloc().
+char* copy(const std::string& text) {
+  char* const copied = strdup(text.c_str());
+  if (copied == nullptr) throw std::bad_alloc();
+  return copied;
+}
+
 char** copy_list(const std::vector<std::string>& words) {
   auto** const list = static_cast<char**>(std::calloc(words.size() + 1, sizeof(char*)));
   if (list == nullptr) throw std::bad_alloc();
-  for (size_t i = 0; i < words.size(); ++i) list[i] = strdup(words[i].c_str());
+  std::ranges::transform(words, list, copy);
   return list;
 }
 
@@ -258,7 +265,8 @@ mob_status_t find_host(const Library& library, const pmix_proc_t& self, mob_rank
   return MOB_OK;
 }
 
-// What launchers tell each process about itself, and this library about its job.
+// Whether a launcher has set this variable to tell a process its rank and its job. A spawned
+// process gets its own from the launcher that starts it, and must not inherit the root's.
 bool is_of_launch(std::string_view entry) {
   for (const std::string_view prefix :
        {"PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "OMPI_APP_CTX_NUM_PROCS=",
@@ -276,10 +284,10 @@ pmix_app_t make_app(const LaunchOrder& order, mob_rank_t count, const std::strin
   }
   environment.push_back(std::string(kParentVariable) + "=" + parent);
   pmix_app_t app{};
-  app.cmd = strdup(order.request.path.c_str());
+  app.cmd = copy(order.request.path);
   app.argv = copy_list(order.request.arguments);
   app.env = copy_list(environment);
-  app.cwd = strdup(order.request.folder.c_str());
+  app.cwd = copy(order.request.folder);
   app.maxprocs = count;
   return app;
 }
