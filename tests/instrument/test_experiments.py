@@ -20,6 +20,7 @@ from mobius_instrument.experiments import (
     jobs_of,
 )
 from mobius_instrument.libraries.base import Library, Start
+from mobius_instrument.libraries.mobius import MOBIUS_CELLS
 from mobius_instrument.machine.hosts import Hosts
 from mobius_instrument.plan import DEFAULT_EFFORT, Plan
 from mobius_instrument.results import LibraryRecord, read_results
@@ -134,6 +135,15 @@ def test_sizes_beyond_memory_are_left_out() -> None:
     assert plan.too_large == [1 << 24]
     assert {size for job in plan.jobs(plan.libraries[0]) for size in job.sizes} == {64, 1 << 20}
     assert replace(plan, sizes=(1 << 24,)).jobs(plan.libraries[0]) == []
+
+
+@pytest.mark.parametrize("experiment", ["pingpong", "dynamic-comm"])
+def test_messages_of_mobius_are_measured_in_programs_of_their_own(experiment: str) -> None:
+    measured = replace(library("mobius"), cells=MOBIUS_CELLS, suite_kind="mobius")
+    plan = Plan((experiment,), (8,), DEFAULT_EFFORT, 1, (measured,), {"cores": 2})
+    kinds = [{cell.operation for cell in job.cells} for job in plan.jobs(measured)]
+    assert {"message"} in kinds
+    assert all(kind == {"message"} or "message" not in kind for kind in kinds)
 
 
 def test_a_library_may_be_measured_in_some_experiments_only() -> None:

@@ -194,6 +194,15 @@ def _messages(
     return [] if setting.mobius else _cells(experiment, [kind], ["none"], ["local"], *suffixes)
 
 
+def _without_messages(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Möbius' messages apart from the rest: a flush also completes what the program's messages
+    have begun, so that it costs more in a program that has sent one."""
+    every = list(cells)
+    messages = [cell for cell in every if cell.operation == "message"]
+    others = [cell for cell in every if cell.operation != "message"]
+    return [part for part in (others, messages) if part]
+
+
 def _socket(setting: Setting, text: str) -> list[Cell]:
     return [_cell(text)] if setting.mobius and setting.apart else []
 
@@ -378,43 +387,58 @@ def _spawn_cost(s: Setting) -> list[Job]:
     return jobs
 
 
-def _dynamic_comm(s: Setting) -> list[Job]:
-    sizes = s.pick((8, _KB, 64 * _KB, _MB), [8 << step for step in range(0, 18, 2)])
+def _comm_cells(s: Setting, *names: str) -> list[Cell]:
     windows = [("put", "fence", "create"), ("put", "flush", "allocate")]
+    found = []
+    for name in names:
+        suffix = f":comm={name}{':partner=hosts' if s.apart else ''}"
+        if s.mobius:
+            found.append(_cell(f"dynamic-comm:message:none:local{suffix}"))
+        found += _messages(s, "dynamic-comm", suffix)
+        if name != "spawn-inter":
+            found += [_cell(f"dynamic-comm:{':'.join(one)}{suffix}") for one in windows]
+    return found
 
-    def cells(*names: str) -> list[Cell]:
-        found = []
-        for name in names:
-            suffix = f":comm={name}{':partner=hosts' if s.apart else ''}"
-            if s.mobius:
-                found.append(_cell(f"dynamic-comm:message:none:local{suffix}"))
-            found += _messages(s, "dynamic-comm", suffix)
-            if name != "spawn-inter":
-                found += [_cell(f"dynamic-comm:{':'.join(one)}{suffix}") for one in windows]
-        return found
 
-    jobs = [_job("dynamic-comm", cells("world", "split", "reordered"), sizes)]
-    if s.mobius:
-        if not s.apart:
-            spawned = _job("dynamic-comm", cells("spawn"), sizes, 1)
-            jobs.append(replace(spawned, together=2, dynamic=True, stall_s=6))
-            two = _job("dynamic-comm", cells("applications", "join"), sizes, 1)
-            jobs.append(replace(two, together=1, dynamic=True, two_jobs=True, stall_s=6))
-        return jobs
-    # One launch each: a library that fails here often takes the rest of the launch with it. One
-    # launch spawns once: Open MPI never reuses the slot of a child that has ended.
-    groups = [(cells("connect"), Start(2, 2, dynamic=True))]
+def _launches_of_mobius(s: Setting) -> list[tuple[list[Cell], Start]]:
+    launches: list[tuple[tuple[str, ...], Start]] = [(("world", "split", "reordered"), Start())]
+    if not s.apart:
+        launches.append((("spawn",), Start(1, 2, dynamic=True)))
+        launches.append((("applications", "join"), Start(1, 1, dynamic=True, two_jobs=True)))
+    return [
+        (part, start)
+        for names, start in launches
+        for part in _without_messages(_comm_cells(s, *names))
+    ]
+
+
+def _launches_of_mpi(s: Setting) -> list[tuple[list[Cell], Start]]:
+    """One each: a library that fails here often takes the rest of the launch with it. One launch
+    spawns once: Open MPI never reuses the slot of a child that has ended."""
+    launches = [
+        (_comm_cells(s, "world", "split", "reordered"), Start()),
+        (_comm_cells(s, "connect"), Start(2, 2, dynamic=True)),
+    ]
     for name in ("spawn", "spawn-inter"):
-        groups += [([cell], Start(1, 2, dynamic=True)) for cell in cells(name)]
+        launches += [([cell], Start(1, 2, dynamic=True)) for cell in _comm_cells(s, name)]
     # Two jobs find each other through a file.
     if s.full and (s.library.hosts is None or s.library.hosts.shared_files):
-        groups.append((cells("applications"), Start(1, 1, dynamic=True, two_jobs=True)))
-    for group, start in groups:
-        job = _job("dynamic-comm", group, sizes, start.processes)
-        jobs.append(replace(
-            job, together=start.together, dynamic=True, two_jobs=start.two_jobs, stall_s=6,
-            barren=1 if start.two_jobs else job.barren,
-        ))  # fmt: skip
+        two = Start(1, 1, dynamic=True, two_jobs=True)
+        launches.append((_comm_cells(s, "applications"), two))
+    return launches
+
+
+def _dynamic_comm(s: Setting) -> list[Job]:
+    sizes = s.pick((8, _KB, 64 * _KB, _MB), [8 << step for step in range(0, 18, 2)])
+    jobs = []
+    for cells, start in _launches_of_mobius(s) if s.mobius else _launches_of_mpi(s):
+        job = _job("dynamic-comm", cells, sizes, start.processes)
+        if start.dynamic:
+            job = replace(
+                job, together=start.together, dynamic=True, two_jobs=start.two_jobs, stall_s=6,
+                barren=1 if start.two_jobs and not s.mobius else job.barren,
+            )  # fmt: skip
+        jobs.append(job)
     return jobs
 
 
@@ -630,10 +654,11 @@ _JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {
 
 
 def jobs_of(setting: Setting, experiments: Sequence[str], sizes: Sequence[int]) -> list[Job]:
-    """All jobs of a library, in the order of experiments. Those of paper 1 are one job."""
+    """All jobs of a library, in the order of experiments. Those of paper 1 are one job, and
+    Möbius' messages another."""
     library = setting.library
-    first = [cell for cell in library.cells if cell.experiment in experiments]
-    jobs = [_job("pingpong", first, sizes)] if first else []
+    first = _without_messages(cell for cell in library.cells if cell.experiment in experiments)
+    jobs = [_job("pingpong", cells, sizes) for cells in first]
     for name in APPLICATIONS:
         if name in experiments and name in library.applications:
             jobs += _JOBS[name](setting)
